@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154,SC2016  # sourced: variables come from and go to the caller
 # Installing Debian packages only when one is missing. Sourced by scripts/setup.
 
 say() { echo "setup: $*" >&2; }

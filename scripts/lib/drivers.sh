@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154,SC2016  # sourced: variables come from and go to the caller
 # The software Vulkan drivers that the tests run on, and how to select one. Sourced by setup, drivers, with-driver.
 # Nothing here changes the system's own drivers but the ordinary installation of Debian's mesa-vulkan-drivers: Mesa 25
 # and SwiftShader are unpacked under build/drivers, each with a manifest that only VK_DRIVER_FILES points at.
@@ -107,13 +108,28 @@ install_swiftshader() {
   return 1
 }
 
+# system_manifests: the drivers of real GPUs, one to a line, where this machine has a device node for one.
+system_manifests() {
+  compgen -G '/dev/dri/renderD*' >/dev/null || [[ -e /dev/nvidiactl ]] || return 0
+  local file
+  for file in /etc/vulkan/icd.d/*.json /usr/share/vulkan/icd.d/*.json; do
+    if [[ -f $file && $file != */lvp_icd* ]]; then echo "$file"; fi
+  done
+}
+
 # driver_environment NAME: the variables that make the loader see that driver and no other, one to a line; `all` is
-# every installed one, `none` is an empty file list. VK_ICD_FILENAMES is for loaders older than 1.3.207.
+# every software driver and those of the machine's own GPUs, `none` is an empty list. VK_ICD_FILENAMES is for loaders
+# older than 1.3.207.
 driver_environment() {
   local files name
   case $1 in
     none) files=/dev/null ;;
-    all) files=$(for name in $(installed_drivers); do driver_manifest "$name"; done | paste -s -d :) ;;
+    all)
+      files=$({
+        system_manifests
+        for name in $(installed_drivers); do driver_manifest "$name"; done
+      } | paste -s -d :)
+      ;;
     *) files=$(driver_manifest "$1") || return 1 ;;
   esac
   [[ -n $files ]] || return 1

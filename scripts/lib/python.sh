@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154,SC2016  # sourced: variables come from and go to the caller
 # One virtual environment, .venv, made from Debian's own python3: that one refuses pip outside an environment
 # (PEP 668), and another python3 may come first on the PATH. Sourced by scripts/setup.
 
