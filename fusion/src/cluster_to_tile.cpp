@@ -1,0 +1,521 @@
+#include "cluster_to_tile.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <set>
+#include "axis_factors.h"
+#include "index_expression.h"
+
+namespace halyard::fusion {
+
+using ops::NodeId;
+using ops::Primitive;
+
+bool is_view(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::reshape:
+    case Primitive::permute:
+    case Primitive::broadcast:
+    case Primitive::slice:
+    case Primitive::reverse:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_source(Primitive primitive) {
+  return ops::row(primitive).kind == ops::Kind::source;
+}
+
+bool is_uniform_constant(const ops::Node& node) {
+  if (node.primitive != Primitive::constant || !node.value || node.value->count() == 0) return false;
+  std::uint64_t first = node.value->bits_at(0);
+  for (std::int64_t i = 1; i < node.value->count(); ++i)
+    if (node.value->bits_at(i) != first) return false;
+  return true;
+}
+
+Materialized::Materialized(const ops::Graph& graph) : views_(graph.size(), false) {
+  for (std::uint32_t i = 0; i < graph.size(); ++i) {
+    const ops::Node& node = graph.node(NodeId{i});
+    bases_.push_back(is_view(node.primitive) ? bases_[ops::index(node.operands[0])] : NodeId{i});
+  }
+}
+
+namespace {
+
+using Position = std::vector<IndexExpression>;  // one per dimension of a node
+
+class Translator {
+ public:
+  Translator(const ops::Graph& graph, const ClusterSpec& cluster, const Materialized& materialized)
+      : graph_(graph),
+        cluster_(cluster),
+        materialized_(materialized),
+        factors_(graph),
+        builder_(structural_name()) {}
+
+  Result<ClusterTile> run();
+
+ private:
+  struct Key {
+    std::uint32_t node;
+    Position position;
+    std::uint32_t mask;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+
+  std::string structural_name() const;
+  const ops::Node& node(NodeId id) const { return graph_.node(id); }
+  bool is_member(NodeId id) const {
+    return std::binary_search(cluster_.members.begin(), cluster_.members.end(), id);
+  }
+  bool is_external(NodeId id) const;
+  void tie_factors();
+  void tie_from(NodeId id, std::set<NodeId>& seen);
+
+  Axis axis_of(std::uint32_t factor, std::uint32_t copy);
+  /// An index into a dimension made of axes of its factors that are not in `taken`, which they join.
+  IndexExpression fresh(NodeId id, std::size_t dimension, AxisSet& taken, std::vector<Axis>* list = nullptr);
+  AxisSet free_axes(const Position& position);
+
+  Result<Tile> value(NodeId id, const Position& position, Tile mask);
+  Result<Tile> expand(NodeId id, const Position& position, Tile mask);
+  Result<Tile> view(NodeId id, const Position& position, Tile mask);
+  Result<Tile> reduction(NodeId id, const Position& position);
+  Result<Tile> contraction(NodeId id, const Position& position);
+  Result<Tile> take(NodeId id, const Position& position, Tile mask);
+  Result<Tile> pad(NodeId id, const Position& position, Tile mask);
+  Result<Tile> concat(NodeId id, const Position& position, Tile mask);
+  Tile load(NodeId id, const Position& position, Tile mask);
+  std::uint32_t operand(NodeId id, bool written);
+  void access(const IndexExpression& address, Access& access, AccessBinding& numbers) const;
+
+  Tile number(std::int64_t value) {
+    return builder_.constant_bits(ElementType::i64, static_cast<std::uint64_t>(value));
+  }
+  Tile index_value(const IndexExpression& expression);
+  Tile spread(Tile made, AxisSet axes);
+  Tile both(Tile a, Tile b) {
+    if (!a.builder) return b;
+    if (!b.builder) return a;
+    return builder_.elementwise(Primitive::bit_and, {a, b});
+  }
+
+  const ops::Graph& graph_;
+  const ClusterSpec& cluster_;
+  const Materialized& materialized_;
+  AxisFactors factors_;
+  TileBuilder builder_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Axis> axes_;
+  std::vector<std::int64_t> axis_extents_;
+  std::map<std::pair<NodeId, bool>, std::uint32_t> operand_numbers_;
+  std::vector<NodeId> operands_;
+  std::map<Key, Tile> values_;
+};
+
+/// Named after what it does, not after where it stands in a graph: equal kernels have equal names.
+std::string Translator::structural_name() const {
+  std::string name = "k";
+  std::size_t shown = 0;
+  for (NodeId member : cluster_.members) {
+    if (++shown > 6) break;
+    name += fmt::format("_{}", ops::name(node(member).primitive));
+  }
+  if (cluster_.members.empty()) name += "_copy";
+  if (cluster_.members.size() > 6) name += fmt::format("_and_{}", cluster_.members.size() - 6);
+  return name;
+}
+
+bool Translator::is_external(NodeId id) const {
+  if (is_member(id)) return false;
+  Primitive primitive = node(id).primitive;
+  if (is_view(primitive))
+    return materialized_.is_materialized_view(id) && !is_member(materialized_.base(id)) &&
+           !std::count(cluster_.stores.begin(), cluster_.stores.end(), id);
+  return primitive != Primitive::iota && !is_uniform_constant(node(id));
+}
+
+void Translator::tie_from(NodeId id, std::set<NodeId>& seen) {
+  if (!seen.insert(id).second || is_external(id)) return;
+  for (NodeId operand : node(id).operands) tie_from(operand, seen);
+}
+
+void Translator::tie_factors() {
+  std::set<NodeId> seen;
+  for (NodeId store : cluster_.stores) tie_from(store, seen);
+  for (NodeId id : seen)
+    if (!is_external(id) && !is_source(node(id).primitive)) factors_.tie(id);
+}
+
+Axis Translator::axis_of(std::uint32_t factor, std::uint32_t copy) {
+  auto found = axes_.find({factor, copy});
+  if (found != axes_.end()) return found->second;
+  std::int64_t extent = factors_.extent(factor);
+  Axis axis = builder_.axis(fmt::format("a{}", axes_.size()), extent);
+  axis_extents_.push_back(extent);
+  axes_.emplace(std::pair{factor, copy}, axis);
+  return axis;
+}
+
+IndexExpression Translator::fresh(NodeId id, std::size_t dimension, AxisSet& taken, std::vector<Axis>* list) {
+  IndexExpression result;
+  for (std::uint32_t factor : factors_.of(id, dimension)) {
+    std::uint32_t copy = 0;
+    while (taken.contains(axis_of(factor, copy))) ++copy;
+    Axis axis = axis_of(factor, copy);
+    taken = taken | AxisSet{axis};
+    if (list) list->push_back(axis);
+    result = add(scale(result, factors_.extent(factor)),
+                 IndexExpression::of_axis(axis, factors_.extent(factor)));
+  }
+  return result;
+}
+
+AxisSet Translator::free_axes(const Position& position) {
+  AxisSet axes;
+  for (const IndexExpression& expression : position)
+    for (const IndexPart& part : expression.parts)
+      axes = axes | (part.axis ? AxisSet{*part.axis} : builder_.axes({&builder_, part.value}));
+  return axes;
+}
+
+std::uint32_t Translator::operand(NodeId id, bool written) {
+  auto [found, added] = operand_numbers_.try_emplace({id, written}, 0u);
+  if (!added) return found->second;
+  const ops::Node& source = node(id);
+  std::size_t same_kind = static_cast<std::size_t>(
+      std::count_if(operand_numbers_.begin(), operand_numbers_.end(),
+                    [&](const auto& entry) { return entry.first.second == written; }));
+  TileOperand made{.name = fmt::format("{}{}", written ? "out" : "in", same_kind - 1),
+                   .type = source.element,
+                   .written = written,
+                   .constant = source.primitive == Primitive::constant};
+  found->second = builder_.operand(std::move(made), source.shape.count());
+  operands_.push_back(id);
+  return found->second;
+}
+
+void Translator::access(const IndexExpression& address, Access& access, AccessBinding& numbers) const {
+  numbers.offset = address.constant;
+  for (const IndexPart& part : address.parts) {
+    access.terms.push_back({.axis = part.axis,
+                            .value = part.value,
+                            .divided = part.divisor != 1,
+                            .wrapped = part.modulus != 0});
+    numbers.strides.push_back(part.coefficient);
+    numbers.divisors.push_back(part.divisor);
+    numbers.moduli.push_back(part.modulus);
+  }
+}
+
+Tile Translator::load(NodeId id, const Position& position, Tile mask) {
+  Access terms;
+  AccessBinding numbers;
+  access(linearize(position, node(id).shape.vector()), terms, numbers);
+  return builder_.load(operand(id, false), std::move(terms), std::move(numbers), mask);
+}
+
+Tile Translator::index_value(const IndexExpression& expression) {
+  Tile total{};
+  for (const IndexPart& part : expression.parts) {
+    Tile term = part.axis ? builder_.position(*part.axis) : Tile{&builder_, part.value};
+    if (part.divisor != 1) term = builder_.elementwise(Primitive::div, {term, number(part.divisor)});
+    if (part.modulus != 0) term = builder_.elementwise(Primitive::rem, {term, number(part.modulus)});
+    if (part.coefficient != 1) term = builder_.elementwise(Primitive::mul, {term, number(part.coefficient)});
+    total = total.builder ? builder_.elementwise(Primitive::add, {total, term}) : term;
+  }
+  if (!total.builder) return number(expression.constant);
+  if (expression.constant == 0) return total;
+  return builder_.elementwise(Primitive::add, {total, number(expression.constant)});
+}
+
+Result<Tile> Translator::value(NodeId id, const Position& position, Tile mask) {
+  Key key{ops::index(id), position, mask.builder ? index(mask.id) : index(no_tile)};
+  auto found = values_.find(key);
+  if (found != values_.end()) return found->second;
+  HALYARD_ASSIGN(Tile made, expand(id, position, mask));
+  values_.emplace(std::move(key), made);
+  return made;
+}
+
+Result<Tile> Translator::expand(NodeId id, const Position& position, Tile mask) {
+  const ops::Node& source = node(id);
+  if (source.primitive == Primitive::iota) {
+    auto axis = static_cast<std::size_t>(source.attributes.axes.empty() ? 0 : source.attributes.axes[0]);
+    Tile at = index_value(position[axis]);
+    return source.element == ElementType::i64 ? at
+                                              : builder_.elementwise(Primitive::cast, {at}, source.element);
+  }
+  if (is_uniform_constant(source)) return builder_.constant_bits(source.element, source.value->bits_at(0));
+  if (is_external(id)) return load(id, position, mask);
+  if (is_view(source.primitive)) return view(id, position, mask);
+  if (source.primitive == Primitive::pad) return pad(id, position, mask);
+  if (source.primitive == Primitive::concat) return concat(id, position, mask);
+  if (source.primitive == Primitive::take) return take(id, position, mask);
+  ops::Kind kind = ops::row(source.primitive).kind;
+  if (kind == ops::Kind::elementwise) {
+    std::vector<Tile> operands;
+    for (NodeId operand : source.operands) {
+      HALYARD_ASSIGN(Tile made, value(operand, position, mask));
+      operands.push_back(made);
+    }
+    return builder_.elementwise(source.primitive, std::move(operands), source.element);
+  }
+  if (mask.builder)
+    return fail(ErrorCode::unsupported, fmt::format("{} read through pad or concat needs its result in memory",
+                                                    ops::name(source.primitive)));
+  if (kind == ops::Kind::reduction) return reduction(id, position);
+  if (kind == ops::Kind::contraction) return contraction(id, position);
+  return fail(ErrorCode::unsupported,
+              fmt::format("{} has no tile operation", ops::name(source.primitive)));
+}
+
+Result<Tile> Translator::view(NodeId id, const Position& position, Tile mask) {
+  const ops::Node& source = node(id);
+  NodeId operand = source.operands[0];
+  const ops::Shape& from = node(operand).shape;
+  Position inner(from.rank());
+  switch (source.primitive) {
+    case Primitive::reshape: {
+      auto mapped = reshape_index(position, source.shape.vector(), from.vector());
+      if (!mapped)
+        return fail(ErrorCode::unsupported,
+                    fmt::format("the reshape of {} to {} mixes axes in a way no index map expresses",
+                                from.text(), source.shape.text()));
+      inner = std::move(*mapped);
+      break;
+    }
+    case Primitive::permute:
+      for (std::size_t i = 0; i < from.rank(); ++i)
+        inner[static_cast<std::size_t>(source.attributes.axes[i])] = position[i];
+      break;
+    case Primitive::broadcast:
+      for (std::size_t i = 0; i < from.rank(); ++i)
+        if (from[i] != 1) inner[i] = position[source.shape.rank() - from.rank() + i];
+      break;
+    case Primitive::slice:
+      for (std::size_t i = 0; i < from.rank(); ++i) {
+        std::int64_t step = source.attributes.steps.empty() ? 1 : source.attributes.steps[i];
+        inner[i] = shift(scale(position[i], step), source.attributes.starts[i]);
+      }
+      break;
+    default:  // reverse
+      inner = position;
+      for (std::int64_t axis : source.attributes.axes) {
+        auto i = static_cast<std::size_t>(axis);
+        inner[i] = shift(scale(position[i], -1), from[i] - 1);
+      }
+  }
+  return value(operand, inner, mask);
+}
+
+Reduction reduction_of(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::reduce_prod:
+      return Reduction::prod;
+    case Primitive::reduce_min:
+      return Reduction::min;
+    case Primitive::reduce_max:
+      return Reduction::max;
+    case Primitive::reduce_any:
+      return Reduction::any;
+    case Primitive::reduce_all:
+      return Reduction::all;
+    case Primitive::argmax:
+      return Reduction::argmax;
+    case Primitive::argmin:
+      return Reduction::argmin;
+    default:
+      return Reduction::sum;
+  }
+}
+
+Result<Tile> Translator::reduction(NodeId id, const Position& position) {
+  const ops::Node& source = node(id);
+  NodeId operand = source.operands[0];
+  std::size_t rank = node(operand).shape.rank();
+  AxisSet taken = free_axes(position);
+  Position inner(rank);
+  std::vector<Axis> axes;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < rank; ++i) {
+    bool reduced = std::count(source.attributes.axes.begin(), source.attributes.axes.end(),
+                              static_cast<std::int64_t>(i)) != 0;
+    if (reduced)
+      inner[i] = fresh(operand, i, taken, &axes);
+    else
+      inner[i] = position[kept];
+    if (!reduced || source.attributes.keep_dims) ++kept;
+  }
+  HALYARD_ASSIGN(Tile made, value(operand, inner, {}));
+  Reduction kind = reduction_of(source.primitive);
+  bool argument = kind == Reduction::argmax || kind == Reduction::argmin;
+  if (axes.empty()) {  // a single element: the identity is combined with it once
+    if (argument) return builder_.constant_bits(source.element, 0);
+    if (kind == Reduction::sum && is_float(source.element))
+      return builder_.elementwise(Primitive::add, {made, builder_.constant(source.element, 0)});
+    return made;
+  }
+  bool last = std::count(source.attributes.axes.begin(), source.attributes.axes.end(),
+                         static_cast<std::int64_t>(rank) - 1) != 0;
+  Tile result = builder_.reduce(kind, made, axes, last);
+  if (argument && builder_.type(result) != source.element)
+    result = builder_.elementwise(Primitive::cast, {result}, source.element);
+  return result;
+}
+
+Result<Tile> Translator::contraction(NodeId id, const Position& position) {
+  const ops::Node& source = node(id);
+  NodeId a = source.operands[0], b = source.operands[1];
+  const ops::DotDimensions& dimensions = source.attributes.dot;
+  Position at_a(node(a).shape.rank()), at_b(node(b).shape.rank());
+  std::size_t result = 0;
+  for (std::size_t i = 0; i < dimensions.lhs_batch.size(); ++i, ++result) {
+    at_a[static_cast<std::size_t>(dimensions.lhs_batch[i])] = position[result];
+    at_b[static_cast<std::size_t>(dimensions.rhs_batch[i])] = position[result];
+  }
+  auto free = [&](Position& at, const std::vector<std::int64_t>& batch,
+                  const std::vector<std::int64_t>& contracting) {
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      auto axis = static_cast<std::int64_t>(i);
+      if (!std::count(batch.begin(), batch.end(), axis) &&
+          !std::count(contracting.begin(), contracting.end(), axis))
+        at[i] = position[result++];
+    }
+  };
+  free(at_a, dimensions.lhs_batch, dimensions.lhs_contracting);
+  free(at_b, dimensions.rhs_batch, dimensions.rhs_contracting);
+  AxisSet taken = free_axes(position);
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < dimensions.lhs_contracting.size(); ++i) {
+    auto side = static_cast<std::size_t>(dimensions.lhs_contracting[i]);
+    IndexExpression k = fresh(a, side, taken, &axes);
+    at_a[side] = k;
+    at_b[static_cast<std::size_t>(dimensions.rhs_contracting[i])] = k;
+  }
+  HALYARD_ASSIGN(Tile left, value(a, at_a, {}));
+  HALYARD_ASSIGN(Tile right, value(b, at_b, {}));
+  if (!axes.empty()) return builder_.dot(left, right, axes, source.element);
+  // One term: round(a * b) + 0, in the accumulator's type.
+  ElementType wide = ops::accumulator(node(a).element);
+  if (builder_.type(left) != wide) left = builder_.elementwise(Primitive::cast, {left}, wide);
+  if (builder_.type(right) != wide) right = builder_.elementwise(Primitive::cast, {right}, wide);
+  Tile product = builder_.elementwise(Primitive::mul, {left, right});
+  if (is_float(wide)) product = builder_.elementwise(Primitive::add, {product, builder_.constant(wide, 0)});
+  if (wide != source.element) product = builder_.elementwise(Primitive::cast, {product}, source.element);
+  return product;
+}
+
+Result<Tile> Translator::take(NodeId id, const Position& position, Tile mask) {
+  const ops::Node& source = node(id);
+  NodeId table = source.operands[0], indices = source.operands[1];
+  auto axis = static_cast<std::size_t>(source.attributes.axes[0]);
+  std::size_t count = node(indices).shape.rank();
+  Position at_indices(position.begin() + static_cast<std::ptrdiff_t>(axis),
+                      position.begin() + static_cast<std::ptrdiff_t>(axis + count));
+  HALYARD_ASSIGN(Tile which, value(indices, at_indices, mask));
+  if (builder_.type(which) != ElementType::i64)
+    which = builder_.elementwise(Primitive::cast, {which}, ElementType::i64);
+  // Negative indices count from the end; what is still outside is clamped (the table's rule for `take`).
+  std::int64_t rows = node(table).shape[axis];
+  Tile negative = builder_.elementwise(Primitive::lt, {which, number(0)});
+  Tile wrapped = builder_.elementwise(Primitive::add, {which, number(rows)});
+  which = builder_.elementwise(Primitive::select, {negative, wrapped, which});
+  which = builder_.elementwise(Primitive::clamp, {which, number(0), number(rows - 1)});
+  Position at_table(node(table).shape.rank());
+  for (std::size_t i = 0; i < axis; ++i) at_table[i] = position[i];
+  at_table[axis] = IndexExpression::of_value(which.id, rows);
+  for (std::size_t i = axis + 1; i < at_table.size(); ++i) at_table[i] = position[i + count - 1];
+  return value(table, at_table, mask);
+}
+
+Result<Tile> Translator::pad(NodeId id, const Position& position, Tile mask) {
+  const ops::Node& source = node(id);
+  NodeId operand = source.operands[0];
+  const ops::Shape& from = node(operand).shape;
+  Position inner(from.rank());
+  Tile inside{};
+  for (std::size_t i = 0; i < from.rank(); ++i) {
+    inner[i] = shift(position[i], -source.attributes.starts[i]);
+    auto [low, high] = bounds(inner[i]);
+    if (low < 0)
+      inside = both(inside, builder_.elementwise(Primitive::ge, {index_value(inner[i]), number(0)}));
+    if (high >= from[i])
+      inside = both(inside, builder_.elementwise(Primitive::lt, {index_value(inner[i]), number(from[i])}));
+  }
+  if (!inside.builder) return value(operand, inner, mask);
+  HALYARD_ASSIGN(Tile made, value(operand, inner, both(mask, inside)));
+  Tile fill = builder_.constant_bits(source.element, source.attributes.value_bits);
+  return builder_.elementwise(Primitive::select, {inside, made, fill});
+}
+
+Result<Tile> Translator::concat(NodeId id, const Position& position, Tile mask) {
+  const ops::Node& source = node(id);
+  auto axis = static_cast<std::size_t>(source.attributes.axes[0]);
+  Tile where = index_value(position[axis]);
+  std::int64_t begin = source.shape[axis];
+  Tile result{};
+  for (std::size_t i = source.operands.size(); i-- > 0;) {
+    NodeId operand = source.operands[i];
+    std::int64_t extent = node(operand).shape[axis];
+    std::int64_t end = begin;
+    begin -= extent;
+    if (extent == 0) continue;
+    Tile from_begin{}, before_end{};
+    if (begin > 0) from_begin = builder_.elementwise(Primitive::ge, {where, number(begin)});
+    if (end < source.shape[axis]) before_end = builder_.elementwise(Primitive::lt, {where, number(end)});
+    Position inner = position;
+    inner[axis] = shift(position[axis], -begin);
+    HALYARD_ASSIGN(Tile made, value(operand, inner, both(mask, both(from_begin, before_end))));
+    result = result.builder ? builder_.elementwise(Primitive::select, {before_end, made, result}) : made;
+  }
+  return result;
+}
+
+/// A stored value is written at every position of its axes, so one that does not depend on some axis of the
+/// tensor (a broadcast result) gets it by a choice between equals.
+Tile Translator::spread(Tile made, AxisSet axes) {
+  AxisSet missing = axes - builder_.axes(made);
+  for (std::uint32_t i = 0; i < axis_extents_.size(); ++i) {
+    if (!missing.contains(Axis{i})) continue;
+    Tile always = builder_.elementwise(Primitive::ge, {builder_.position(Axis{i}), number(0)});
+    made = builder_.elementwise(Primitive::select, {always, made, made});
+  }
+  return made;
+}
+
+Result<ClusterTile> Translator::run() {
+  tie_factors();
+  for (NodeId store : cluster_.stores) {
+    const ops::Shape& shape = node(store).shape;
+    AxisSet taken;
+    Position position;
+    for (std::size_t i = 0; i < shape.rank(); ++i) position.push_back(fresh(store, i, taken));
+    if (axes_.size() > 24)
+      return fail(ErrorCode::unsupported, "the cluster's tensors have more axes than a tile program holds");
+    HALYARD_ASSIGN(Tile made, value(store, position, {}));
+    made = spread(made, taken);
+    Access terms;
+    AccessBinding numbers;
+    access(linearize(position, shape.vector()), terms, numbers);
+    builder_.store(operand(store, true), made, std::move(terms), std::move(numbers));
+  }
+  if (axes_.size() > 32)
+    return fail(ErrorCode::unsupported, "the cluster's tensors have more axes than a tile program holds");
+  HALYARD_ASSIGN(TileBuilder::Finished finished, std::move(builder_).finish());
+  ClusterTile result{std::move(finished.program), std::move(finished.binding), std::move(operands_)};
+  canonicalize(result.program, result.binding);
+  return result;
+}
+
+}  // namespace
+
+Result<ClusterTile> cluster_to_tile(const ops::Graph& graph, const ClusterSpec& cluster,
+                                    const Materialized& materialized) {
+  return Translator(graph, cluster, materialized).run();
+}
+
+}  // namespace halyard::fusion
