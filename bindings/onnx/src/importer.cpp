@@ -1,0 +1,182 @@
+#include "importer.h"
+
+#include <fmt/format.h>
+#include <halyard/ops/reference.h>
+
+#include <algorithm>
+
+namespace halyard::onnx {
+namespace {
+
+/// Constants larger than this are computed at run time rather than kept (bytes).
+constexpr std::size_t largest_folded = std::size_t{64} << 20;
+
+}  // namespace
+
+Result<ops::NodeId> ImportContext::operand(std::size_t number) const {
+  if (has(number)) return *operands[number];
+  return fail(ErrorCode::corrupt_data, fmt::format("operand {} is missing", number));
+}
+
+Result<ops::HostTensor> ImportContext::known(std::size_t number) const {
+  HALYARD_ASSIGN(ops::NodeId id, operand(number));
+  const ops::Node& node_of_operand = builder.node(id);
+  if (node_of_operand.value) return *node_of_operand.value;
+  return fail(ErrorCode::unsupported,
+              fmt::format("operand {} ('{}') must be known when the model is compiled, but it "
+                          "depends on the values of the inputs",
+                          number, node.input(static_cast<int>(number))));
+}
+
+Result<std::vector<std::int64_t>> ImportContext::known_integers(std::size_t number) const {
+  HALYARD_ASSIGN(ops::HostTensor tensor, known(number));
+  if (!is_integer(tensor.element()) || tensor.shape().rank() > 1)
+    return fail(ErrorCode::corrupt_data,
+                fmt::format("operand {} must be a list of integers, not {}{}", number,
+                            halyard::name(tensor.element()), tensor.shape().text()));
+  std::vector<std::int64_t> values;
+  const std::size_t bytes = byte_size(tensor.element());
+  for (std::int64_t i = 0; i < tensor.count(); ++i) {
+    auto shifted = static_cast<std::int64_t>(tensor.bits_at(i) << (64 - 8 * bytes));
+    values.push_back(is_signed(tensor.element()) ? shifted >> (64 - 8 * bytes)
+                                                 : static_cast<std::int64_t>(tensor.bits_at(i)));
+  }
+  return values;
+}
+
+Result<std::vector<std::int64_t>> ImportContext::axes(std::size_t number) const {
+  if (attributes.has("axes")) return attributes.integers("axes");
+  if (has(number)) return known_integers(number);
+  return std::vector<std::int64_t>{};
+}
+
+Status Importer::declare_inputs(const InputShapes& shapes) {
+  for (const auto& [name, shape] : shapes) {
+    bool known = std::any_of(model_.inputs.begin(), model_.inputs.end(),
+                             [&](const ValueInfo& i) { return i.name == name; });
+    if (known) continue;
+    std::string list;
+    for (const ValueInfo& input : model_.inputs) list += "\n  " + input.text();
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("onnx: the model has no input '{}'; its inputs are:{}", name, list));
+  }
+  std::map<std::string, std::int64_t> symbols;
+  for (const ValueInfo& input : model_.inputs) {
+    auto given = shapes.find(input.name);
+    if (given == shapes.end())
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("onnx: input '{}' is not given a shape", input.text()));
+    const ops::Shape& shape = given->second;
+    bool fits = shape.rank() == input.dimensions.size();
+    for (std::size_t i = 0; fits && i < shape.rank(); ++i) {
+      fits = input.dimensions[i] < 0 || input.dimensions[i] == shape[i];
+      if (input.dimensions[i] >= 0 || input.symbols[i] == "?") continue;
+      auto [symbol, is_new] = symbols.emplace(input.symbols[i], shape[i]);
+      fits = fits && symbol->second == shape[i];
+    }
+    if (!fits)
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("onnx: input '{}' cannot have shape {} (sizes of one name must agree "
+                              "over all inputs)",
+                              input.text(), shape.text()));
+    HALYARD_ASSIGN(ops::NodeId id, builder_.input(input.name, input.element, shape));
+    values_[input.name] = id;
+  }
+  return {};
+}
+
+Result<ops::NodeId> Importer::lookup(const std::string& name) {
+  auto value = values_.find(name);
+  if (value != values_.end()) return value->second;
+  auto initializer = model_.initializers.find(name);
+  if (initializer == model_.initializers.end())
+    return fail(ErrorCode::corrupt_data, fmt::format("it uses '{}', which nothing before it defines", name));
+  ops::NodeId id = builder_.constant(initializer->second, name);
+  values_[name] = id;
+  return id;
+}
+
+Result<ops::NodeId> Importer::fold(ops::NodeId id, std::size_t first_new) {
+  const ops::Node& target = graph_.node(id);
+  if (target.value || ops::index(id) < first_new) return id;
+  if (static_cast<std::size_t>(target.shape.count()) * byte_size(target.element) > largest_folded) return id;
+  // Only what this ONNX node appended is looked at: its operands are constants or they are not.
+  ops::Graph part;
+  std::map<std::uint32_t, ops::NodeId> copies;
+  auto copy_of = [&](ops::NodeId original) -> std::optional<ops::NodeId> {
+    auto found = copies.find(ops::index(original));
+    if (found != copies.end()) return found->second;
+    const ops::Node& node = graph_.node(original);
+    if (!node.value) return std::nullopt;
+    return copies[ops::index(original)] = part.constant(*node.value);
+  };
+  for (std::size_t i = first_new; i <= ops::index(id); ++i) {
+    const auto original = static_cast<ops::NodeId>(i);
+    const ops::Node& node = graph_.node(original);
+    if (node.value) continue;
+    std::vector<ops::NodeId> operands;
+    for (ops::NodeId operand : node.operands) {
+      auto copy = copy_of(operand);
+      if (!copy) return id;
+      operands.push_back(*copy);
+    }
+    HALYARD_ASSIGN(copies[static_cast<std::uint32_t>(i)],
+                   part.append(node.primitive, operands, node.attributes));
+  }
+  HALYARD_TRY(part.output(copies[ops::index(id)]));
+  HALYARD_ASSIGN(std::vector<ops::HostTensor> results, ops::evaluate(part, {}));
+  return builder_.constant(std::move(results[0]), graph_.node(id).name);
+}
+
+Status Importer::import_node(const ::onnx::NodeProto& node, std::size_t position) {
+  const OperatorRow* row = find_operator(node.domain(), node.op_type());
+  auto located = [&](const Error& error) {
+    return fail(error.code, fmt::format("onnx: node {} '{}' ({}): {}", position, node.name(), node.op_type(),
+                                        error.message));
+  };
+  if (!row) return located({ErrorCode::unsupported, "the operator is not supported"});
+  ImportContext context{*this, builder_, node, NodeAttributes(node), model_.opset, {}};
+  for (const std::string& input : node.input()) {
+    if (input.empty()) {
+      context.operands.emplace_back();
+      continue;
+    }
+    auto id = lookup(input);
+    if (!id) return located(id.error());
+    context.operands.emplace_back(*id);
+  }
+  for (std::size_t i = 0; i < row->min_operands; ++i)
+    if (!context.has(i)) return located({ErrorCode::corrupt_data, fmt::format("operand {} is missing", i)});
+  const std::size_t first_new = graph_.size();
+  auto results = row->import(context);
+  if (!results) return located(results.error());
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (node.output(i).empty()) continue;
+    if (static_cast<std::size_t>(i) >= results->size())
+      return located({ErrorCode::unsupported, fmt::format("its result {} is not supported", i)});
+    auto id = fold((*results)[static_cast<std::size_t>(i)], first_new);
+    if (!id) return located(id.error());
+    values_[node.output(i)] = *id;
+  }
+  return {};
+}
+
+Result<ops::Graph> Importer::run(const InputShapes& shapes) {
+  HALYARD_TRY(declare_inputs(shapes));
+  const auto& proto = model_.proto.graph();
+  for (int i = 0; i < proto.node_size(); ++i)
+    HALYARD_TRY(import_node(proto.node(i), static_cast<std::size_t>(i)));
+  for (const ValueInfo& output : model_.outputs) {
+    auto id = lookup(output.name);
+    if (!id)
+      return fail(id.error().code, fmt::format("onnx: output '{}': {}", output.name, id.error().message));
+    if (builder_.element(*id) != output.element)
+      return fail(ErrorCode::corrupt_data,
+                  fmt::format("onnx: output '{}' is declared {} but computed as {}", output.name,
+                              halyard::name(output.element), halyard::name(builder_.element(*id))));
+    HALYARD_TRY(graph_.output(*id, output.name));
+  }
+  return std::move(graph_);
+}
+
+}  // namespace halyard::onnx

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <halyard/ops/graph_builder.h>
+#include <onnx/onnx_pb.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "contents.h"
+
+namespace halyard::onnx {
+
+class Importer;
+
+/// The attributes of one node, typed. A missing one gives the default; one of another type is `corrupt_data`.
+class NodeAttributes {
+ public:
+  explicit NodeAttributes(const ::onnx::NodeProto& node) : node_(node) {}
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  Result<std::int64_t> integer(std::string_view name, std::int64_t otherwise) const;
+  Result<double> number(std::string_view name, double otherwise) const;
+  Result<std::string> text(std::string_view name, std::string otherwise) const;
+  Result<std::vector<std::int64_t>> integers(std::string_view name,
+                                             std::vector<std::int64_t> otherwise = {}) const;
+  Result<std::vector<double>> numbers(std::string_view name) const;
+  /// Null if there is none.
+  Result<const ::onnx::TensorProto*> tensor(std::string_view name) const;
+
+ private:
+  const ::onnx::AttributeProto* find(std::string_view name) const;
+  Result<const ::onnx::AttributeProto*> find(std::string_view name,
+                                             ::onnx::AttributeProto::AttributeType type) const;
+  const ::onnx::NodeProto& node_;
+};
+
+/// What an operator's importer sees: the node with its operands resolved, and the graph to append to.
+struct ImportContext {
+  Importer& importer;
+  ops::GraphBuilder& builder;
+  const ::onnx::NodeProto& node;
+  NodeAttributes attributes;
+  std::int64_t opset;
+  std::vector<std::optional<ops::NodeId>> operands;  ///< empty for an omitted optional operand
+
+  Result<ops::NodeId> operand(std::size_t number) const;
+  bool has(std::size_t number) const { return number < operands.size() && operands[number].has_value(); }
+  const ops::Shape& shape(std::size_t number) const { return builder.shape(*operands[number]); }
+  std::size_t rank(std::size_t number) const { return shape(number).rank(); }
+  /// The value of an operand that must be known when the graph is built (axes, shapes, …).
+  Result<ops::HostTensor> known(std::size_t number) const;
+  Result<std::vector<std::int64_t>> known_integers(std::size_t number) const;
+  /// Axes given as attribute `axes` in old versions and as operand `number` in new ones.
+  Result<std::vector<std::int64_t>> axes(std::size_t number) const;
+};
+
+using Import = Result<std::vector<ops::NodeId>> (*)(ImportContext&);
+
+/// One row per operator of the default domain: adding an operator is adding a row.
+struct OperatorRow {
+  std::string_view name;
+  Import import;
+  std::uint16_t min_operands = 1;
+};
+
+/// Null for an operator the reader lacks.
+const OperatorRow* find_operator(std::string_view domain, std::string_view name);
+std::vector<OperatorRow> elementwise_operators();
+std::vector<OperatorRow> movement_operators();
+std::vector<OperatorRow> other_operators();
+
+/// One node's value as the single result of an importer.
+inline Result<std::vector<ops::NodeId>> one(Result<ops::NodeId> result) {
+  if (!result) return tl::unexpected<Error>(std::move(result).error());
+  return std::vector<ops::NodeId>{*result};
+}
+
+/// Builds one ops::Graph from a model for given input shapes.
+class Importer {
+ public:
+  explicit Importer(const Model::Contents& model) : model_(model), builder_(graph_) {}
+  Result<ops::Graph> run(const InputShapes& shapes);
+
+ private:
+  Status declare_inputs(const InputShapes& shapes);
+  Status import_node(const ::onnx::NodeProto& node, std::size_t position);
+  Result<ops::NodeId> lookup(const std::string& name);
+  /// If everything the new nodes need is constant, computes `id` and makes it a constant.
+  Result<ops::NodeId> fold(ops::NodeId id, std::size_t first_new);
+
+  const Model::Contents& model_;
+  ops::Graph graph_;
+  ops::GraphBuilder builder_;
+  std::map<std::string, ops::NodeId> values_;
+};
+
+}  // namespace halyard::onnx

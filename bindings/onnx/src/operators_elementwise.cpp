@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+#include <halyard/ops/compositions.h>
+
+#include <cmath>
+
+#include "importer.h"
+
+namespace halyard::onnx {
+namespace {
+
+using ops::NodeId;
+using ops::Primitive;
+using Results = Result<std::vector<NodeId>>;
+
+template <Primitive primitive>
+Results unary(ImportContext& c) {
+  return one(c.builder.unary(primitive, *c.operands[0]));
+}
+
+template <Primitive primitive>
+Results binary(ImportContext& c) {
+  return one(c.builder.binary(primitive, *c.operands[0], *c.operands[1]));
+}
+
+/// Sum, Max, Min take any number of operands and combine them from the left.
+template <Primitive primitive>
+Results variadic(ImportContext& c) {
+  NodeId result = *c.operands[0];
+  for (std::size_t i = 1; i < c.operands.size(); ++i) {
+    HALYARD_ASSIGN(NodeId next, c.operand(i));
+    HALYARD_ASSIGN(result, c.builder.binary(primitive, result, next));
+  }
+  return std::vector{result};
+}
+
+/// A constant exponent of 2 is a product and 1/2 a square root: exact where `pow` is only close.
+Results power(ImportContext& c) {
+  NodeId x = *c.operands[0];
+  NodeId exponent = *c.operands[1];
+  const ElementType element = c.builder.element(x);
+  const ops::Node& node = c.builder.node(exponent);
+  if (node.value && node.value->count() == 1 && node.shape.rank() <= c.rank(0)) {
+    const double value = node.value->at(0);
+    if (value == 1) return std::vector{x};
+    if (value == 2) return one(c.builder.binary(Primitive::mul, x, x));
+    if (value == 0.5 && is_float(element)) return one(c.builder.unary(Primitive::sqrt, x));
+  }
+  HALYARD_ASSIGN(exponent, c.builder.cast(exponent, element));
+  return one(c.builder.binary(Primitive::pow, x, exponent));
+}
+
+Results cast(ImportContext& c) {
+  HALYARD_ASSIGN(std::int64_t to, c.attributes.integer("to", 0));
+  HALYARD_ASSIGN(ElementType element, element_type(static_cast<std::int32_t>(to)));
+  return one(c.builder.cast(*c.operands[0], element));
+}
+
+Results where(ImportContext& c) {
+  return one(c.builder.select(*c.operands[0], *c.operands[1], *c.operands[2]));
+}
+
+Results identity(ImportContext& c) {
+  return std::vector{*c.operands[0]};
+}
+
+/// In inference dropout passes its operand through; a mask output is refused.
+Results dropout(ImportContext& c) {
+  if (c.node.output_size() > 1 && !c.node.output(1).empty())
+    return fail(ErrorCode::unsupported, "the mask output of Dropout is not supported");
+  return std::vector{*c.operands[0]};
+}
+
+Results clip(ImportContext& c) {
+  NodeId x = *c.operands[0];
+  const ElementType element = c.builder.element(x);
+  auto bound = [&](std::size_t number, const char* attribute) -> Result<std::optional<NodeId>> {
+    if (c.has(number)) return std::optional(*c.operands[number]);
+    if (!c.attributes.has(attribute)) return std::optional<NodeId>{};
+    HALYARD_ASSIGN(double value, c.attributes.number(attribute, 0));
+    return std::optional(c.builder.scalar(element, value));
+  };
+  HALYARD_ASSIGN(std::optional<NodeId> low, bound(1, "min"));
+  HALYARD_ASSIGN(std::optional<NodeId> high, bound(2, "max"));
+  if (low) {
+    HALYARD_ASSIGN(x, c.builder.binary(Primitive::max, x, *low));
+  }
+  if (high) {
+    HALYARD_ASSIGN(x, c.builder.binary(Primitive::min, x, *high));
+  }
+  return std::vector{x};
+}
+
+Results gelu(ImportContext& c) {
+  HALYARD_ASSIGN(std::string approximate, c.attributes.text("approximate", "none"));
+  return one(approximate == "tanh" ? ops::gelu_tanh(c.builder, *c.operands[0])
+                                   : ops::gelu(c.builder, *c.operands[0]));
+}
+
+}  // namespace
+
+std::vector<OperatorRow> elementwise_operators() {
+  return {
+      {"Abs", unary<Primitive::abs>},
+      {"Add", binary<Primitive::add>, 2},
+      {"And", binary<Primitive::bit_and>, 2},
+      {"Cast", cast},
+      {"Ceil", unary<Primitive::ceil>},
+      {"Clip", clip},
+      {"Cos", unary<Primitive::cos>},
+      {"Div", binary<Primitive::div>, 2},
+      {"Dropout", dropout},
+      {"Equal", binary<Primitive::eq>, 2},
+      {"Erf", unary<Primitive::erf>},
+      {"Exp", unary<Primitive::exp>},
+      {"Floor", unary<Primitive::floor>},
+      {"Gelu", gelu},
+      {"Greater", binary<Primitive::gt>, 2},
+      {"GreaterOrEqual", binary<Primitive::ge>, 2},
+      {"Identity", identity},
+      {"IsNaN", unary<Primitive::is_nan>},
+      {"Less", binary<Primitive::lt>, 2},
+      {"LessOrEqual", binary<Primitive::le>, 2},
+      {"Log", unary<Primitive::log>},
+      {"Max", variadic<Primitive::max>},
+      {"Min", variadic<Primitive::min>},
+      {"Mul", binary<Primitive::mul>, 2},
+      {"Neg", unary<Primitive::neg>},
+      {"Not", unary<Primitive::logical_not>},
+      {"Or", binary<Primitive::bit_or>, 2},
+      {"Pow", power, 2},
+      {"Reciprocal", unary<Primitive::reciprocal>},
+      {"Relu", unary<Primitive::relu>},
+      {"Round", unary<Primitive::round>},
+      {"Sigmoid", unary<Primitive::sigmoid>},
+      {"Sign", unary<Primitive::sign>},
+      {"Sin", unary<Primitive::sin>},
+      {"Sqrt", unary<Primitive::sqrt>},
+      {"Sub", binary<Primitive::sub>, 2},
+      {"Sum", variadic<Primitive::add>},
+      {"Tanh", unary<Primitive::tanh>},
+      {"Where", where, 3},
+      {"Xor", binary<Primitive::bit_xor>, 2},
+  };
+}
+
+}  // namespace halyard::onnx

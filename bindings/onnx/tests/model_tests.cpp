@@ -1,0 +1,3 @@
+#include <doctest/doctest.h>
+#include <halyard/onnx/model.h>
+#include <onnx/onnx_pb.h>
