@@ -44,16 +44,18 @@ private_apt() {
   APT_CONFIG=$state/apt.conf "$@"
 }
 
-# make_backports_state FOLDER: a private apt whose only suite is <codename>-backports on the machine's own mirror.
+backports_suite() { (. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}-backports"); }
+
+# make_backports_state FOLDER: a private apt whose only suite is the backports' on the machine's own mirror.
 make_backports_state() {
-  local state=$1 codename mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg option=
-  codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  local state=$1 mirror suite keyring=/usr/share/keyrings/debian-archive-keyring.gpg option=
+  suite=$(backports_suite)
   mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(ORIGIN) $(COMPONENT)' 'Created-By: Packages' |
-    awk -v codename="$codename" '$2 == codename && $3 == "Debian" && $4 == "main" { print $1; exit }')
+    awk -v codename="${suite%-backports}" '$2 == codename && $3 == "Debian" && $4 == "main" { print $1; exit }')
   [[ -n $mirror ]] || return 1
   [[ -f $keyring ]] && option="[signed-by=$keyring] "
   mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
-  echo "deb $option$mirror $codename-backports main" >"$state/sources.list"
+  echo "deb $option$mirror $suite main" >"$state/sources.list"
   cat >"$state/apt.conf" <<EOF
 Dir::Etc::SourceList "$state/sources.list";
 Dir::Etc::SourceParts "-";
@@ -75,7 +77,7 @@ install_mesa25() {
   state=$(mktemp -d)
   # In a condition, so that a failed download is an answer and not the end of the script.
   if make_backports_state "$state" && private_apt "$state" apt-get -q update >&2 &&
-    (cd "$state" && private_apt "$state" apt-get -q download mesa-vulkan-drivers >&2); then
+    (cd "$state" && private_apt "$state" apt-get -q download "mesa-vulkan-drivers/$(backports_suite)" >&2); then
     local target=$driver_folder/mesa25
     rm -rf "$target" && mkdir -p "$target"
     if dpkg -x "$state"/mesa-vulkan-drivers_*.deb "$state/unpacked" &&
