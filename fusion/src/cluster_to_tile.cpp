@@ -37,20 +37,13 @@ bool is_uniform_constant(const ops::Node& node) {
   return true;
 }
 
-Materialized::Materialized(const ops::Graph& graph) : views_(graph.size(), false) {
-  for (std::uint32_t i = 0; i < graph.size(); ++i) {
-    const ops::Node& node = graph.node(NodeId{i});
-    bases_.push_back(is_view(node.primitive) ? bases_[ops::index(node.operands[0])] : NodeId{i});
-  }
-}
-
 namespace {
 
 using Position = std::vector<IndexExpression>;  // one per dimension of a node
 
 class Translator {
  public:
-  Translator(const ops::Graph& graph, const ClusterSpec& cluster, const Materialized& materialized)
+  Translator(const ops::Graph& graph, const ClusterSpec& cluster, const std::vector<bool>& materialized)
       : graph_(graph),
         cluster_(cluster),
         materialized_(materialized),
@@ -106,7 +99,7 @@ class Translator {
 
   const ops::Graph& graph_;
   const ClusterSpec& cluster_;
-  const Materialized& materialized_;
+  const std::vector<bool>& materialized_;
   AxisFactors factors_;
   TileBuilder builder_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Axis> axes_;
@@ -132,9 +125,7 @@ std::string Translator::structural_name() const {
 bool Translator::is_external(NodeId id) const {
   if (is_member(id)) return false;
   Primitive primitive = node(id).primitive;
-  if (is_view(primitive))
-    return materialized_.is_materialized_view(id) && !is_member(materialized_.base(id)) &&
-           !std::count(cluster_.stores.begin(), cluster_.stores.end(), id);
+  if (is_view(primitive)) return materialized_[ops::index(id)];
   return primitive != Primitive::iota && !is_uniform_constant(node(id));
 }
 
@@ -250,7 +241,7 @@ Result<Tile> Translator::expand(NodeId id, const Position& position, Tile mask) 
                                               : builder_.elementwise(Primitive::cast, {at}, source.element);
   }
   if (is_uniform_constant(source)) return builder_.constant_bits(source.element, source.value->bits_at(0));
-  if (is_external(id)) return load(id, position, mask);
+  if (is_external(id) || is_source(source.primitive)) return load(id, position, mask);
   if (is_view(source.primitive)) return view(id, position, mask);
   if (source.primitive == Primitive::pad) return pad(id, position, mask);
   if (source.primitive == Primitive::concat) return concat(id, position, mask);
@@ -514,7 +505,7 @@ Result<ClusterTile> Translator::run() {
 }  // namespace
 
 Result<ClusterTile> cluster_to_tile(const ops::Graph& graph, const ClusterSpec& cluster,
-                                    const Materialized& materialized) {
+                                    const std::vector<bool>& materialized) {
   return Translator(graph, cluster, materialized).run();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <halyard/fusion/planner.h>
 #include <halyard/fusion/tile_program.h>
 #include <halyard/ops/graph.h>
 #include <cstdint>
@@ -7,34 +8,6 @@
 #include <vector>
 
 namespace halyard::fusion {
-
-/// What one kernel is to compute: the member nodes (everything that is not just a view), and the nodes it
-/// stores, which may be views of members.
-struct ClusterSpec {
-  std::vector<ops::NodeId> members;  ///< ascending
-  std::vector<ops::NodeId> stores;   ///< ascending
-};
-
-/// A cluster as a tile program, and which graph node each operand of it is.
-struct ClusterTile {
-  TileProgram program;
-  Binding binding;
-  std::vector<ops::NodeId> operands;
-};
-
-/// Which nodes have elements in memory that any kernel may load. Views are materialized only on purpose.
-class Materialized {
- public:
-  explicit Materialized(const ops::Graph& graph);
-  void add_view(ops::NodeId view) { views_[ops::index(view)] = true; }
-  bool is_materialized_view(ops::NodeId view) const { return views_[ops::index(view)]; }
-  /// The node whose elements a chain of views shows.
-  ops::NodeId base(ops::NodeId node) const { return bases_[ops::index(node)]; }
-
- private:
-  std::vector<bool> views_;
-  std::vector<ops::NodeId> bases_;
-};
 
 /// reshape, permute, broadcast, slice, reverse: nothing but index arithmetic.
 bool is_view(ops::Primitive primitive);
@@ -44,10 +17,11 @@ bool is_source(ops::Primitive primitive);
 bool is_uniform_constant(const ops::Node& node);
 
 /// Folds the views between, before and after the members into index maps and writes the rest as a canonical
-/// tile program, so that kernels of equal structure get equal programs. `unsupported` says which index map
-/// cannot be expressed.
+/// tile program, so that kernels of equal structure get equal programs. `materialized[i]` marks the views whose
+/// elements are in memory and may be loaded when they are no members. `unsupported` says which index map cannot
+/// be expressed.
 Result<ClusterTile> cluster_to_tile(const ops::Graph& graph, const ClusterSpec& cluster,
-                                    const Materialized& materialized);
+                                    const std::vector<bool>& materialized);
 
 /// Collapses contiguous axes and numbers axes by memory order. Changes no value.
 void canonicalize(TileProgram& program, Binding& binding);

@@ -1,0 +1,237 @@
+#include <halyard/fusion/planner.h>
+#include <halyard/program/builder.h>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace halyard::fusion {
+
+std::string_view name(Bound bound) {
+  switch (bound) {
+    case Bound::launch:
+      return "launch";
+    case Bound::memory:
+      return "memory";
+    case Bound::compute:
+      return "compute";
+  }
+  return "launch";
+}
+
+namespace {
+
+double instruction_slots(const program::Block& block) {
+  double slots = 0;
+  for (const program::Instruction& instruction : block.body) {
+    switch (instruction.op) {
+      case program::Op::constant:
+      case program::Op::comment:
+      case program::Op::yield:
+      case program::Op::bitcast:
+        break;
+      case program::Op::div:
+      case program::Op::rem:
+      case program::Op::sqrt:
+        slots += 5;  // throughput of a divider against a multiplier: 4–8 on x86 and GPUs alike
+        break;
+      default:
+        slots += 1;
+    }
+    for (const program::Block& inner : instruction.blocks) slots += instruction_slots(inner);
+  }
+  return slots;
+}
+
+/// Slots of a lane that one element of an elementwise primitive takes, counted off its expansion in the table.
+double element_slots(ops::Primitive primitive, ElementType operand, ElementType result) {
+  static std::mutex mutex;
+  static std::map<std::array<int, 3>, double> known;
+  std::array<int, 3> key{static_cast<int>(primitive), static_cast<int>(operand), static_cast<int>(result)};
+  std::lock_guard lock(mutex);
+  if (auto found = known.find(key); found != known.end()) return found->second;
+  const ops::PrimitiveRow& row = ops::row(primitive);
+  double slots = 1;
+  if (row.expand) {
+    program::Builder builder("cost");
+    std::vector<program::ValueId> operands;
+    for (int i = 0; i < std::max(row.operands, 1); ++i) {
+      bool condition = primitive == ops::Primitive::select && i == 0;
+      operands.push_back(builder.parameter("x", condition ? ElementType::boolean : operand));
+    }
+    ops::Attributes attributes;
+    attributes.element = result;
+    row.expand(builder, operands, attributes, {});
+    slots = std::max(1.0, instruction_slots(builder.program().body) - static_cast<double>(operands.size()));
+  }
+  known.emplace(key, slots);
+  return slots;
+}
+
+double positions(AxisSet axes, const Binding& binding) {
+  double count = 1;
+  for (std::uint32_t i = 0; i < binding.extents.size(); ++i)
+    if (axes.contains(Axis{i})) count *= static_cast<double>(binding.extents[i]);
+  return count;
+}
+
+AxisSet set_of(const std::vector<Axis>& list) {
+  AxisSet set;
+  for (Axis axis : list) set = set | AxisSet{axis};
+  return set;
+}
+
+/// Axes along which a load touches new elements.
+AxisSet moving_axes(const TileProgram& program, const TileValue& value, const AccessBinding& numbers) {
+  AxisSet axes;
+  for (std::size_t i = 0; i < value.access.terms.size(); ++i) {
+    const IndexTerm& term = value.access.terms[i];
+    if (numbers.strides[i] == 0) continue;
+    axes = axes | (term.axis ? AxisSet{*term.axis} : program.values[index(term.value)].axes);
+  }
+  return axes;
+}
+
+class Estimator {
+ public:
+  Estimator(const TileProgram& program, const Binding& binding, Pattern pattern, const Schedule& schedule,
+            const DeviceProfile& profile)
+      : program_(program), binding_(binding), pattern_(pattern), schedule_(schedule), profile_(profile) {}
+
+  ClusterCost run();
+
+ private:
+  void memory();
+  void compute();
+  void prologue(TileId root, double repeats);
+  void dot(const TileValue& value);
+  double grain() const;
+
+  const TileProgram& program_;
+  const Binding& binding_;
+  Pattern pattern_;
+  const Schedule& schedule_;
+  const DeviceProfile& profile_;
+  ClusterCost cost_;
+};
+
+void Estimator::memory() {
+  std::vector<double> read(program_.operands.size(), 0);
+  int passes = 1;
+  for (const TileValue& value : program_.values)
+    if (value.op == TileOp::reduce) ++passes;
+  bool reread = pattern_ == Pattern::rows && passes > 1 && !schedule_.stage_rows;
+  for (std::size_t i = 0; i < program_.values.size(); ++i) {
+    const TileValue& value = program_.values[i];
+    if (value.op != TileOp::load && value.op != TileOp::store) continue;
+    double bytes = static_cast<double>(byte_size(program_.operands[value.number].type));
+    double elements = positions(moving_axes(program_, value, binding_.accesses[i]), binding_);
+    if (value.op == TileOp::store)
+      cost_.bytes_written += static_cast<std::uint64_t>(elements * bytes);
+    else
+      read[value.number] += elements * bytes;
+  }
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    double whole = static_cast<double>(std::max<std::int64_t>(binding_.operand_elements[i], 0)) *
+                   static_cast<double>(byte_size(program_.operands[i].type));
+    cost_.bytes_read += static_cast<std::uint64_t>(std::min(read[i], whole));
+  }
+  double traffic = static_cast<double>(cost_.bytes_written) +
+                   static_cast<double>(cost_.bytes_read) * (reread ? passes : 1);
+  bool near = traffic <= static_cast<double>(profile_.cache_bytes_far) / 2;
+  cost_.memory_seconds = traffic / (near ? profile_.cache_bytes_per_second : profile_.bytes_per_second);
+}
+
+/// Elementwise values in front of a product's operand are computed anew for every tile of the other side.
+void Estimator::prologue(TileId root, double repeats) {
+  std::vector<TileId> open{root};
+  std::set<std::uint32_t> seen;
+  while (!open.empty()) {
+    TileId id = open.back();
+    open.pop_back();
+    const TileValue& value = program_.values[index(id)];
+    if (value.op != TileOp::elementwise || !seen.insert(index(id)).second) continue;
+    ElementType operand = program_.values[index(value.operands.back())].type;
+    cost_.work_flops += (repeats - 1) * 2 * element_slots(value.primitive, operand, value.type) *
+                        positions(value.axes, binding_);
+    open.insert(open.end(), value.operands.begin(), value.operands.end());
+  }
+}
+
+void Estimator::dot(const TileValue& value) {
+  AxisSet k = set_of(value.axes_list);
+  AxisSet a = program_.values[index(value.operands[0])].axes;
+  AxisSet b = program_.values[index(value.operands[1])].axes;
+  double flops = 2 * positions(a | b | k, binding_);
+  cost_.flops += flops;
+  // Several axes of k cost a divided address per step.
+  cost_.work_flops += flops * (value.axes_list.size() > 1 ? 1.5 : 1.0);
+  if (pattern_ != Pattern::contraction) return;
+  double block_m = std::max<double>(schedule_.block_m, 64), block_n = std::max<double>(schedule_.block_n, 64);
+  prologue(value.operands[0], std::max(1.0, positions(b - a - k, binding_) / block_n));
+  prologue(value.operands[1], std::max(1.0, positions(a - b - k, binding_) / block_m));
+}
+
+void Estimator::compute() {
+  for (const TileValue& value : program_.values) {
+    if (value.op == TileOp::dot) {
+      dot(value);
+    } else if (value.op == TileOp::reduce) {
+      const TileValue& operand = program_.values[index(value.operands[0])];
+      double count = positions(operand.axes | set_of(value.axes_list), binding_);
+      cost_.flops += count;
+      cost_.work_flops += 2 * count * (value.axes_list.size() > 1 ? 1.5 : 1.0);
+    } else if (value.op == TileOp::elementwise) {
+      double count = positions(value.axes, binding_);
+      ElementType operand = program_.values[index(value.operands.back())].type;
+      cost_.flops += count;
+      cost_.work_flops += 2 * count * element_slots(value.primitive, operand, value.type);
+    }
+  }
+}
+
+/// How many stored elements one independent task makes.
+double Estimator::grain() const {
+  if (pattern_ == Pattern::contraction)
+    return std::max<double>(schedule_.block_m, 8) * std::max<double>(schedule_.block_n, 16);
+  AxisSet reduced, stored;
+  for (const TileValue& value : program_.values) {
+    if (value.op == TileOp::reduce || value.op == TileOp::dot) reduced = reduced | set_of(value.axes_list);
+    if (value.op == TileOp::store) stored = stored | value.axes;
+  }
+  double row = positions(stored & reduced, binding_);
+  if (pattern_ == Pattern::map) return 1024;
+  return std::max(1.0, row * std::max<double>(schedule_.block_rows, 1));
+}
+
+ClusterCost Estimator::run() {
+  memory();
+  compute();
+  double stored = 1;
+  for (const TileValue& value : program_.values)
+    if (value.op == TileOp::store) stored = std::max(stored, positions(value.axes, binding_));
+  cost_.tasks = std::max(1.0, std::ceil(stored / grain()));
+  double busy = std::min(1.0, cost_.tasks / static_cast<double>(std::max(profile_.threads, 1u)));
+  cost_.compute_seconds = cost_.work_flops / profile_.flops_f32 / busy;
+  cost_.memory_seconds /= std::min(1.0, 2 * busy);  // half of the threads already fill the memory's bandwidth
+  double slower = std::max(cost_.compute_seconds, cost_.memory_seconds);
+  double faster = std::min(cost_.compute_seconds, cost_.memory_seconds);
+  // The two overlap, but never wholly.
+  double body = slower + 0.25 * faster;
+  cost_.seconds = profile_.launch_seconds + body;
+  cost_.bound = body < profile_.launch_seconds                    ? Bound::launch
+                : cost_.compute_seconds > cost_.memory_seconds ? Bound::compute
+                                                               : Bound::memory;
+  return cost_;
+}
+
+}  // namespace
+
+ClusterCost estimate(const TileProgram& program, const Binding& binding, Pattern pattern,
+                     const Schedule& schedule, const DeviceProfile& profile) {
+  return Estimator(program, binding, pattern, schedule, profile).run();
+}
+
+}  // namespace halyard::fusion

@@ -1,0 +1,414 @@
+#include <halyard/fusion/planner.h>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include "cluster_to_tile.h"
+#include "kernel_nodes.h"
+
+namespace halyard::fusion {
+namespace {
+
+using ops::NodeId;
+using GroupId = std::uint32_t;
+
+/// What a set of nodes would be as one kernel, or why it cannot be one.
+struct Trial {
+  std::optional<Cluster> cluster;
+  std::string reason;
+  double seconds() const { return cluster->cost.seconds; }
+};
+
+class Planner {
+ public:
+  Planner(const ops::Graph& graph, const DeviceProfile& profile) : nodes_(graph), profile_(profile) {}
+
+  Status start();
+  void merge_while_faster();
+  void recompute_in_readers();
+  Result<std::vector<Cluster>> clusters(std::vector<Boundary>& boundaries);
+
+ private:
+  struct Group {
+    std::vector<NodeId> members;
+    bool alive = true;
+  };
+  using GroupSet = std::vector<GroupId>;  // ascending
+
+  std::vector<NodeId> united(const GroupSet& groups) const;
+  std::vector<NodeId> stores_of(const std::vector<NodeId>& members, const GroupSet& absorbed) const;
+  const Trial& trial(std::vector<NodeId> members, std::vector<NodeId> stores);
+  const Trial& trial(const GroupSet& groups) {
+    auto members = united(groups);
+    auto stores = stores_of(members, groups);
+    return trial(std::move(members), std::move(stores));
+  }
+  bool holds(GroupId group, NodeId node) const {
+    const auto& members = groups_[group].members;
+    return std::binary_search(members.begin(), members.end(), node);
+  }
+  GroupId home(NodeId node) const { return groups_of_.at(ops::index(node)).front(); }
+  std::set<GroupId> readers(GroupId group) const;
+  std::set<GroupId> writers(GroupId group) const;
+  std::set<GroupId> siblings(GroupId group) const;
+  bool makes_cycle(const GroupSet& groups) const;
+  void consider(const GroupSet& groups, std::map<GroupSet, double>& gains);
+  void consider_all(GroupId group, std::map<GroupSet, double>& gains);
+  GroupId merge(const GroupSet& groups);
+  void adopt(GroupId group);
+  std::optional<double> gain_of_recomputing(GroupId group);
+  std::vector<GroupId> run_order() const;
+  std::string boundary_reason(GroupId producer, GroupId consumer);
+  ClusterCost unfused(const std::vector<NodeId>& members);
+
+  KernelNodes nodes_;
+  const DeviceProfile& profile_;
+  std::vector<Group> groups_;
+  std::unordered_map<std::uint32_t, std::vector<GroupId>> groups_of_;  ///< per node, the storing one first
+  std::unordered_map<std::string, Trial> trials_;
+};
+
+std::vector<NodeId> Planner::united(const GroupSet& groups) const {
+  std::set<NodeId> members;
+  for (GroupId group : groups) members.insert(groups_[group].members.begin(), groups_[group].members.end());
+  return {members.begin(), members.end()};
+}
+
+/// The members that outputs or kernels outside `absorbed` read.
+std::vector<NodeId> Planner::stores_of(const std::vector<NodeId>& members, const GroupSet& absorbed) const {
+  std::vector<NodeId> stores;
+  auto inside = [&](GroupId group) {
+    return std::find(absorbed.begin(), absorbed.end(), group) != absorbed.end();
+  };
+  for (NodeId member : members) {
+    if (!inside(home(member))) continue;
+    bool needed = false;
+    for (const Use& use : nodes_.uses(member)) {
+      if (use.output) {
+        needed = true;
+        break;
+      }
+      for (GroupId group : groups_of_.at(ops::index(use.consumer)))
+        needed = needed || (!inside(group) && !holds(group, member));
+    }
+    if (needed) stores.push_back(member);
+  }
+  return stores;
+}
+
+const Trial& Planner::trial(std::vector<NodeId> members, std::vector<NodeId> stores) {
+  std::string key;
+  for (NodeId member : members) key += fmt::format("{},", ops::index(member));
+  for (NodeId store : stores) key += fmt::format(";{}", ops::index(store));
+  auto [found, added] = trials_.try_emplace(std::move(key));
+  Trial& result = found->second;
+  if (!added) return result;
+  Cluster cluster;
+  cluster.spec = {std::move(members), std::move(stores)};
+  auto attempt = [&]() -> Status {
+    HALYARD_ASSIGN(cluster.tile, cluster_to_tile(nodes_.graph(), cluster.spec, nodes_.materialized()));
+    HALYARD_ASSIGN(cluster.pattern, classify(cluster.tile.program));
+    HALYARD_ASSIGN(auto schedules,
+                   candidate_schedules(cluster.tile.program, cluster.tile.binding, profile_));
+    if (schedules.empty()) return fail(ErrorCode::unsupported, "no schedule fits the device");
+    cluster.schedule = schedules.front();
+    cluster.cost = estimate(cluster.tile.program, cluster.tile.binding, cluster.pattern, cluster.schedule,
+                            profile_);
+    return {};
+  };
+  if (Status status = attempt(); status)
+    result.cluster = std::move(cluster);
+  else
+    result.reason = status.error().message;
+  return result;
+}
+
+void Planner::adopt(GroupId group) {
+  for (NodeId member : groups_[group].members) groups_of_[ops::index(member)].push_back(group);
+}
+
+Status Planner::start() {
+  for (NodeId node : nodes_.nodes()) {
+    groups_.push_back({{node}});
+    adopt(static_cast<GroupId>(groups_.size() - 1));
+  }
+  for (GroupId group = 0; group < groups_.size(); ++group) {
+    NodeId node = groups_[group].members.front();
+    // Without readers (an empty result, say) nothing is stored and nothing is to be done.
+    if (stores_of(groups_[group].members, {group}).empty()) continue;
+    const Trial& alone = trial(GroupSet{group});
+    if (!alone.cluster) {
+      const ops::Node& source = nodes_.graph().node(node);
+      return fail(ErrorCode::unsupported,
+                  fmt::format("plan: {} (node %{}{}{}) has no kernel on {}: {}", ops::name(source.primitive),
+                              ops::index(node), source.name.empty() ? "" : ", ", source.name, profile_.name,
+                              alone.reason));
+    }
+  }
+  return {};
+}
+
+std::set<GroupId> Planner::readers(GroupId group) const {
+  std::set<GroupId> result;
+  for (NodeId member : groups_[group].members) {
+    if (home(member) != group) continue;
+    for (const Use& use : nodes_.uses(member)) {
+      if (use.output) continue;
+      for (GroupId reader : groups_of_.at(ops::index(use.consumer)))
+        if (reader != group && !holds(reader, member)) result.insert(reader);
+    }
+  }
+  return result;
+}
+
+std::set<GroupId> Planner::writers(GroupId group) const {
+  std::set<GroupId> result;
+  for (NodeId member : groups_[group].members)
+    for (NodeId source : nodes_.sources(member))
+      if (!holds(group, source)) result.insert(home(source));
+  return result;
+}
+
+/// Groups that read a value which `group` reads too.
+std::set<GroupId> Planner::siblings(GroupId group) const {
+  std::set<GroupId> result;
+  for (GroupId writer : writers(group))
+    for (GroupId reader : readers(writer))
+      if (reader != group) result.insert(reader);
+  return result;
+}
+
+/// Whether some path leaves the set and comes back, so that as one kernel it would wait for itself.
+bool Planner::makes_cycle(const GroupSet& groups) const {
+  std::set<GroupId> seen;
+  std::vector<GroupId> open;
+  auto inside = [&](GroupId group) { return std::find(groups.begin(), groups.end(), group) != groups.end(); };
+  for (GroupId group : groups)
+    for (GroupId reader : readers(group))
+      if (!inside(reader) && seen.insert(reader).second) open.push_back(reader);
+  while (!open.empty()) {
+    GroupId group = open.back();
+    open.pop_back();
+    for (GroupId reader : readers(group)) {
+      if (inside(reader)) return true;
+      if (seen.insert(reader).second) open.push_back(reader);
+    }
+  }
+  return false;
+}
+
+void Planner::consider(const GroupSet& groups, std::map<GroupSet, double>& gains) {
+  if (gains.contains(groups)) return;
+  const Trial& merged = trial(groups);
+  if (!merged.cluster) return;
+  double apart = 0;
+  for (GroupId group : groups) {
+    const Trial& alone = trial(GroupSet{group});
+    if (!alone.cluster) return;
+    apart += alone.seconds();
+  }
+  double gain = apart - merged.seconds();
+  if (gain > 0) gains.emplace(groups, gain);
+}
+
+/// Every merge in which `group` takes part: with a neighbour, and, where the pair alone is no kernel (a product
+/// with half of a softmax), with one neighbour more.
+void Planner::consider_all(GroupId group, std::map<GroupSet, double>& gains) {
+  std::set<GroupId> neighbours = readers(group);
+  neighbours.merge(writers(group));
+  auto sorted = [](GroupSet groups) {
+    std::sort(groups.begin(), groups.end());
+    return groups;
+  };
+  for (GroupId neighbour : neighbours) {
+    GroupSet pair = sorted({group, neighbour});
+    consider(pair, gains);
+    if (trial(pair).cluster) continue;
+    std::set<GroupId> around = readers(neighbour);
+    around.merge(writers(neighbour));
+    std::set<GroupId> third = neighbours;
+    third.merge(around);
+    if (third.size() > 12) continue;
+    for (GroupId other : third)
+      if (other != group && other != neighbour) consider(sorted({group, neighbour, other}), gains);
+  }
+  if (trial(GroupSet{group}).cluster && trial(GroupSet{group}).cluster->pattern != Pattern::contraction)
+    for (GroupId sibling : siblings(group)) consider(sorted({group, sibling}), gains);
+}
+
+GroupId Planner::merge(const GroupSet& groups) {
+  auto merged = static_cast<GroupId>(groups_.size());
+  groups_.push_back({united(groups)});
+  for (NodeId member : groups_[merged].members) {
+    auto& list = groups_of_[ops::index(member)];
+    bool first = std::find(groups.begin(), groups.end(), list.front()) != groups.end();
+    std::erase_if(list, [&](GroupId group) {
+      return std::find(groups.begin(), groups.end(), group) != groups.end();
+    });
+    list.insert(first ? list.begin() : list.end(), merged);
+  }
+  for (GroupId group : groups) groups_[group].alive = false;
+  return merged;
+}
+
+void Planner::merge_while_faster() {
+  std::map<GroupSet, double> gains;
+  for (GroupId group = 0; group < groups_.size(); ++group)
+    if (groups_[group].alive) consider_all(group, gains);
+  while (!gains.empty()) {
+    auto best = std::max_element(gains.begin(), gains.end(), [](const auto& a, const auto& b) {
+      // Equal gains: the earlier nodes first, so that plans are stable.
+      return a.second != b.second ? a.second < b.second : a.first > b.first;
+    });
+    GroupSet groups = best->first;
+    gains.erase(best);
+    if (makes_cycle(groups)) continue;
+    GroupId merged = merge(groups);
+    std::erase_if(gains, [&](const auto& entry) {
+      return std::any_of(entry.first.begin(), entry.first.end(),
+                         [&](GroupId group) { return !groups_[group].alive; });
+    });
+    consider_all(merged, gains);
+  }
+}
+
+/// What the modelled time falls by if every reader computes this group's nodes itself.
+std::optional<double> Planner::gain_of_recomputing(GroupId group) {
+  const Trial& alone = trial(GroupSet{group});
+  std::set<GroupId> targets = readers(group);
+  if (!alone.cluster || alone.cluster->pattern != Pattern::map || targets.size() < 2 || targets.size() > 64)
+    return std::nullopt;
+  for (NodeId member : groups_[group].members)
+    for (const Use& use : nodes_.uses(member))
+      if (use.output) return std::nullopt;
+  double gain = alone.seconds();
+  for (GroupId target : targets) {
+    const Trial& before = trial(GroupSet{target});
+    std::vector<NodeId> members = united({group, target});
+    const Trial& after = trial(members, stores_of(groups_[target].members, {target}));
+    if (!before.cluster || !after.cluster || after.cluster->pattern != before.cluster->pattern)
+      return std::nullopt;
+    gain += before.seconds() - after.seconds();
+  }
+  return gain;
+}
+
+void Planner::recompute_in_readers() {
+  for (GroupId group = 0; group < groups_.size(); ++group) {
+    if (!groups_[group].alive) continue;
+    auto gain = gain_of_recomputing(group);
+    if (!gain || *gain <= 0) continue;
+    std::set<GroupId> targets = readers(group);
+    for (GroupId target : targets) {
+      std::vector<NodeId> members = united({group, target});
+      for (NodeId member : groups_[group].members)
+        if (!holds(target, member)) groups_of_[ops::index(member)].push_back(target);
+      groups_[target].members = std::move(members);
+    }
+    groups_[group].alive = false;
+    for (NodeId member : groups_[group].members) std::erase(groups_of_[ops::index(member)], group);
+  }
+}
+
+std::vector<GroupId> Planner::run_order() const {
+  std::vector<GroupId> order;
+  std::set<GroupId> done;
+  // Depth first from the outputs' side keeps a value's life short.
+  std::vector<std::pair<GroupId, bool>> open;
+  for (GroupId group = static_cast<GroupId>(groups_.size()); group-- > 0;)
+    if (groups_[group].alive) open.emplace_back(group, false);
+  std::sort(open.begin(), open.end(), [this](const auto& a, const auto& b) {
+    return groups_[a.first].members.front() > groups_[b.first].members.front();
+  });
+  while (!open.empty()) {
+    auto [group, expanded] = open.back();
+    open.pop_back();
+    if (done.contains(group)) continue;
+    if (expanded) {
+      done.insert(group);
+      order.push_back(group);
+      continue;
+    }
+    open.emplace_back(group, true);
+    for (GroupId writer : writers(group))
+      if (!done.contains(writer)) open.emplace_back(writer, false);
+  }
+  return order;
+}
+
+std::string Planner::boundary_reason(GroupId producer, GroupId consumer) {
+  GroupSet pair{std::min(producer, consumer), std::max(producer, consumer)};
+  if (makes_cycle(pair)) return "another kernel lies between the two: as one they would wait for themselves";
+  const Trial& merged = trial(pair);
+  if (!merged.cluster) return merged.reason;
+  double apart = trial(GroupSet{producer}).seconds() + trial(GroupSet{consumer}).seconds();
+  return fmt::format("slower as one: {:.2f} us against {:.2f} us apart", merged.seconds() * 1e6, apart * 1e6);
+}
+
+ClusterCost Planner::unfused(const std::vector<NodeId>& members) {
+  ClusterCost total;
+  for (NodeId member : members) {
+    const Trial& alone = trial(std::vector<NodeId>{member}, std::vector<NodeId>{member});
+    if (!alone.cluster) continue;
+    const ClusterCost& cost = alone.cluster->cost;
+    total.bytes_read += cost.bytes_read;
+    total.bytes_written += cost.bytes_written;
+    total.flops += cost.flops;
+    total.work_flops += cost.work_flops;
+    total.memory_seconds += cost.memory_seconds;
+    total.compute_seconds += cost.compute_seconds;
+    total.seconds += cost.seconds;
+  }
+  return total;
+}
+
+Result<std::vector<Cluster>> Planner::clusters(std::vector<Boundary>& boundaries) {
+  std::vector<Cluster> result;
+  std::map<GroupId, std::uint32_t> numbers;
+  for (GroupId group : run_order()) {
+    if (stores_of(groups_[group].members, {group}).empty()) continue;
+    const Trial& made = trial(GroupSet{group});
+    if (!made.cluster) return fail(ErrorCode::internal, "plan: a chosen cluster has no kernel: " + made.reason);
+    numbers.emplace(group, static_cast<std::uint32_t>(result.size()));
+    result.push_back(*made.cluster);
+    result.back().unfused = unfused(groups_[group].members);
+  }
+  for (auto [producer, number] : numbers)
+    for (GroupId consumer : readers(producer)) {
+      if (!numbers.contains(consumer)) continue;
+      Boundary boundary{number, numbers.at(consumer), {}, boundary_reason(producer, consumer)};
+      for (NodeId member : groups_[consumer].members)
+        for (NodeId source : nodes_.sources(member))
+          if (holds(producer, source) && !holds(consumer, source)) boundary.value = source;
+      boundaries.push_back(std::move(boundary));
+    }
+  std::sort(boundaries.begin(), boundaries.end(), [](const Boundary& a, const Boundary& b) {
+    return std::pair{a.producer, a.consumer} < std::pair{b.producer, b.consumer};
+  });
+  return result;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, const PlanOptions& options) {
+  Plan plan;
+  if (options.simplify) {
+    SimplifyOptions simplification{.numeric = profile.numeric_class()};
+    HALYARD_ASSIGN(plan.graph, simplify(graph, simplification, &plan.simplified));
+  } else {
+    plan.graph = graph;
+  }
+  Planner planner(plan.graph, profile);
+  HALYARD_TRY(planner.start());
+  if (options.fusion == ops::Fusion::on) {
+    planner.merge_while_faster();
+    planner.recompute_in_readers();
+  }
+  HALYARD_ASSIGN(plan.clusters, planner.clusters(plan.boundaries));
+  return plan;
+}
+
+}  // namespace halyard::fusion
