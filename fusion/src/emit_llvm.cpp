@@ -21,19 +21,24 @@ LlvmOptions llvm_options(std::span<const std::string> isa_features, std::uint32_
 Result<std::string> emit_llvm(const program::Program& program, const LlvmOptions& options) {
   const std::uint32_t* size = program.workgroup_size;
   if (size[0] != 1 || size[1] != 1 || size[2] != 1)
-    return fail(ErrorCode::unsupported,
-                fmt::format("emit_llvm: kernel {} has a workgroup of {}x{}x{} lanes; the cpu runs one lane per "
-                            "workgroup: lower it with a one-lane schedule",
-                            program.name, size[0], size[1], size[2]));
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("emit_llvm: kernel {} has a workgroup of {}x{}x{} lanes; the cpu runs one lane per "
+                    "workgroup: lower it with a one-lane schedule",
+                    program.name, size[0], size[1], size[2]));
   return LlvmPrinter(program, options).print();
 }
 
 LlvmPrinter::LlvmPrinter(const program::Program& program, const LlvmOptions& options)
-    : program_(program), options_(options), names_(program.values.size()), constants_(program.values.size()) {}
+    : program_(program),
+      options_(options),
+      names_(program.values.size()),
+      constants_(program.values.size()) {}
 
 Result<std::string> LlvmPrinter::print() {
   bool valid_name = !program_.name.empty();
-  for (char c : program_.name) valid_name = valid_name && (std::isalnum(static_cast<unsigned char>(c)) || c == '_');
+  for (char c : program_.name)
+    valid_name = valid_name && (std::isalnum(static_cast<unsigned char>(c)) || c == '_');
   if (!valid_name)
     return fail(ErrorCode::invalid_argument,
                 fmt::format("emit_llvm: \"{}\" is no name for a kernel: use a C identifier", program_.name));
@@ -62,9 +67,10 @@ void LlvmPrinter::print_note() {
 /// The ABI's entry point: unpacks HyCpuKernelArgs and hands over to the function that does the work. Only a
 /// function's own parameters can be `noalias`, hence two functions.
 void LlvmPrinter::print_entry() {
-  text_ += fmt::format("\n; args: HyCpuKernelArgs = buffers, scalars, scratch, begin, end, grid[3]\n"
-                       "define void @{}(ptr noalias nocapture readonly %args) #0 {{\n",
-                       program_.name);
+  text_ += fmt::format(
+      "\n; args: HyCpuKernelArgs = buffers, scalars, scratch, begin, end, grid[3]\n"
+      "define void @{}(ptr noalias nocapture readonly %args) #0 {{\n",
+      program_.name);
   line("%buffers = load ptr, ptr %args, align 8");
   for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
     line(fmt::format("%buffer{0}.slot = getelementptr inbounds ptr, ptr %buffers, i64 {0}", i));
@@ -72,7 +78,8 @@ void LlvmPrinter::print_entry() {
   }
   auto field = [&](const char* name, const char* field_type, unsigned offset) {
     line(fmt::format("%{}.field = getelementptr inbounds i8, ptr %args, i64 {}", name, offset));
-    line(fmt::format("%{0} = load {1}, ptr %{0}.field, align {2}", name, field_type, field_type[0] == 'i' && field_type[1] == '3' ? 4 : 8));
+    line(fmt::format("%{0} = load {1}, ptr %{0}.field, align {2}", name, field_type,
+                     field_type[0] == 'i' && field_type[1] == '3' ? 4 : 8));
   };
   field("scalars", "ptr", 8);
   field("scratch", "ptr", 16);
@@ -100,7 +107,8 @@ std::string LlvmPrinter::grid_signature(bool with_types) const {
     signature += parameter_type + (with_types && !attributes.empty() ? " " + attributes : "") + " " + name;
   };
   for (std::size_t i = 0; i < program_.buffers.size(); ++i)
-    add("ptr", program_.buffers[i].access == Access::read ? "noalias nocapture readonly" : "noalias nocapture",
+    add("ptr",
+        program_.buffers[i].access == Access::read ? "noalias nocapture readonly" : "noalias nocapture",
         fmt::format("%buffer{}", i));
   for (std::size_t i = 0; i < program_.shared.size(); ++i)
     add("ptr", "noalias nocapture align 64", fmt::format("%shared{}", i));
@@ -112,8 +120,9 @@ std::string LlvmPrinter::grid_signature(bool with_types) const {
 }
 
 void LlvmPrinter::print_grid_function() {
-  text_ += fmt::format("\n; runs the workgroups begin <= index < end\ndefine internal void @{}.grid({}) #1 {{\n",
-                       program_.name, grid_signature(true));
+  text_ +=
+      fmt::format("\n; runs the workgroups begin <= index < end\ndefine internal void @{}.grid({}) #1 {{\n",
+                  program_.name, grid_signature(true));
   label("entry");
   print_parameters();
   print_workgroup_loop();
@@ -126,7 +135,7 @@ void LlvmPrinter::print_parameters() {
     Type scalar{program_.scalars[i].element, 1};
     line(fmt::format("%scalar{}.field = getelementptr inbounds i8, ptr %scalars, i64 {}", i, offsets[i]));
     std::string stored = scalar.element == ElementType::boolean ? fmt::format("%scalar{}.byte", i)
-                                                                                     : fmt::format("%scalar{}", i);
+                                                                : fmt::format("%scalar{}", i);
     line(fmt::format("{} = load {}, ptr %scalar{}.field, align {}", stored, memory_type(scalar), i,
                      byte_size(scalar.element)),
          program_.scalars[i].name);
@@ -144,13 +153,15 @@ void LlvmPrinter::print_workgroup_loop() {
   line("%first_rows = udiv i64 %begin, %grid_x.wide");
   line("%first_y.wide = urem i64 %first_rows, %grid_y.wide");
   line("%first_z.wide = udiv i64 %first_rows, %grid_y.wide");
-  for (const char* axis : {"x", "y", "z"}) line(fmt::format("%first_{0} = trunc i64 %first_{0}.wide to i32", axis));
+  for (const char* axis : {"x", "y", "z"})
+    line(fmt::format("%first_{0} = trunc i64 %first_{0}.wide to i32", axis));
   line("br label %workgroup");
 
   label("workgroup");
   line("%index = phi i64 [ %begin, %start ], [ %index.next, %advance ]");
   for (const char* axis : {"x", "y", "z"})
-    line(fmt::format("%workgroup_{0} = phi i32 [ %first_{0}, %start ], [ %workgroup_{0}.next, %advance ]", axis));
+    line(fmt::format("%workgroup_{0} = phi i32 [ %first_{0}, %start ], [ %workgroup_{0}.next, %advance ]",
+                     axis));
   print_block(program_.body);
   line("br label %advance");
 
@@ -172,14 +183,15 @@ void LlvmPrinter::print_workgroup_loop() {
 }
 
 std::string LlvmPrinter::attributes() const {
-  // "no-builtins" keeps LLVM from making calls of memset or memcpy out of loops; the two width attributes make it
-  // use whole registers where its tuning would prefer half (AVX-512).
+  // "no-builtins" keeps LLVM from making calls of memset or memcpy out of loops; the two width attributes
+  // make it use whole registers where its tuning would prefer half (AVX-512).
   unsigned bits = 8 * options_.vector_register_bytes;
   std::string common = fmt::format(
       "nounwind \"no-builtins\" \"no-trapping-math\"=\"true\" \"prefer-vector-width\"=\"{0}\" "
       "\"min-legal-vector-width\"=\"{0}\"",
       bits);
-  return fmt::format("attributes #0 = {{ {0} }}\nattributes #1 = {{ noinline mustprogress willreturn {0} }}\n", common);
+  return fmt::format(
+      "attributes #0 = {{ {0} }}\nattributes #1 = {{ noinline mustprogress willreturn {0} }}\n", common);
 }
 
 // ------------------------------------------------------------------------------------------- text and names
@@ -215,7 +227,8 @@ std::string LlvmPrinter::call(const std::string& result_type, const std::string&
   std::string arguments;
   std::string types;
   for (const std::string& argument : typed_arguments) {
-    // "<8 x float> %x": the type ends before the operand, which is one word unless it is `splat (…)` and the like
+    // "<8 x float> %x": the type ends before the operand, which is one word unless it is `splat (…)` and the
+    // like
     std::size_t end = argument[0] == '<' ? argument.find('>') + 1 : argument.find(' ');
     if (!arguments.empty()) {
       arguments += ", ";
@@ -278,9 +291,11 @@ std::string LlvmPrinter::wide_type(std::uint16_t lanes) {
 }
 
 std::string LlvmPrinter::suffix(ElementType element, std::uint16_t lanes) {
-  std::string element_name = element == ElementType::f32   ? "f32"
-                             : element == ElementType::f64 ? "f64"
-                             : fmt::format("i{}", element == ElementType::boolean ? 8 : 8 * byte_size(element));
+  std::string element_name =
+      element == ElementType::f32 ? "f32"
+      : element == ElementType::f64
+          ? "f64"
+          : fmt::format("i{}", element == ElementType::boolean ? 8 : 8 * byte_size(element));
   return lanes == 1 ? "." + element_name : fmt::format(".v{}{}", lanes, element_name);
 }
 

@@ -36,8 +36,8 @@ std::string LlvmPrinter::splat_literal(const std::string& element_type, const st
 void LlvmPrinter::print_constant(const Instruction& instruction) {
   Type t = instruction.type;
   constants_[program::index(instruction.results[0])] = instruction.immediate;
-  set_name(instruction.results[0], splat_literal(register_type({t.element, 1}),
-                                                 literal(t.element, instruction.immediate), t.lanes));
+  set_name(instruction.results[0],
+           splat_literal(register_type({t.element, 1}), literal(t.element, instruction.immediate), t.lanes));
 }
 
 void LlvmPrinter::print_iota(const Instruction& instruction) {
@@ -55,17 +55,21 @@ void LlvmPrinter::print_unary(const Instruction& instruction) {
   std::string value = name(instruction.operands[0]);
   std::string value_type = register_type(t);
   bool small = is_small_float(t.element);
-  auto splat_of = [&](const char* bits) { return splat_literal(register_type({t.element, 1}), bits, t.lanes); };
+  auto splat_of = [&](const char* bits) {
+    return splat_literal(register_type({t.element, 1}), bits, t.lanes);
+  };
   switch (instruction.op) {
     case Op::bit_not:
       return define(instruction, fmt::format("xor {} {}, {}", value_type, value,
                                              splat_of(t.element == ElementType::boolean ? "true" : "-1")));
     case Op::neg:
-      if (small) return define(instruction, fmt::format("xor {} {}, {}", value_type, value, splat_of("-32768")));
+      if (small)
+        return define(instruction, fmt::format("xor {} {}, {}", value_type, value, splat_of("-32768")));
       if (is_float(t.element)) return define(instruction, fmt::format("fneg {} {}", value_type, value));
       return define(instruction, fmt::format("sub {} {}, {}", value_type, splat_of("0"), value));
     case Op::abs:
-      if (small) return define(instruction, fmt::format("and {} {}, {}", value_type, value, splat_of("32767")));
+      if (small)
+        return define(instruction, fmt::format("and {} {}, {}", value_type, value, splat_of("32767")));
       if (is_float(t.element))
         return define(instruction,
                       call(value_type, "llvm.fabs" + suffix(t.element, t.lanes), {value_type + " " + value}));
@@ -134,9 +138,9 @@ void LlvmPrinter::print_binary(const Instruction& instruction) {
       break;
   }
   if (!operation)
-    return error(ErrorCode::invalid_argument, fmt::format("operation number {} is not defined for {}",
-                                                          static_cast<unsigned>(instruction.op),
-                                                          halyard::name(t.element)));
+    return error(ErrorCode::invalid_argument,
+                 fmt::format("operation number {} is not defined for {}",
+                             static_cast<unsigned>(instruction.op), halyard::name(t.element)));
   std::string a = name(instruction.operands[0]);
   std::string b = name(instruction.operands[1]);
   if (!is_small_float(t.element))
@@ -166,11 +170,11 @@ void LlvmPrinter::print_mul_high(const Instruction& instruction) {
 void LlvmPrinter::print_compare(const Instruction& instruction) {
   // per operation: ordered floats (`ne` is true on NaN), signed integers, unsigned integers and booleans
   static constexpr std::array<std::array<const char*, 3>, 6> predicates{{{"oeq", "eq", "eq"},
-                                                                        {"une", "ne", "ne"},
-                                                                        {"olt", "slt", "ult"},
-                                                                        {"ole", "sle", "ule"},
-                                                                        {"ogt", "sgt", "ugt"},
-                                                                        {"oge", "sge", "uge"}}};
+                                                                         {"une", "ne", "ne"},
+                                                                         {"olt", "slt", "ult"},
+                                                                         {"ole", "sle", "ule"},
+                                                                         {"ogt", "sgt", "ugt"},
+                                                                         {"oge", "sge", "uge"}}};
   Type t = type(instruction.operands[0]);
   auto row = static_cast<std::size_t>(instruction.op) - static_cast<std::size_t>(Op::eq);
   std::string a = name(instruction.operands[0]);
@@ -197,8 +201,9 @@ void LlvmPrinter::print_fma(const Instruction& instruction) {
                                     {typed(instruction.operands[0]), typed(instruction.operands[1]),
                                      typed(instruction.operands[2])}));
   if (t.element == ElementType::f64)
-    return error(ErrorCode::unsupported,
-                 "fma of f64 needs a processor with FMA: compile for the unfused class or use another device");
+    return error(
+        ErrorCode::unsupported,
+        "fma of f64 needs a processor with FMA: compile for the unfused class or use another device");
   std::string odd = exact_fma_in_double(instruction);
   std::string double_type = register_type({ElementType::f64, t.lanes});
   if (t.element == ElementType::f32)
@@ -207,8 +212,8 @@ void LlvmPrinter::print_fma(const Instruction& instruction) {
 }
 
 /// a * b + c rounded to odd in f64. The product of two f32 is exact there; the sum's error comes from Knuth's
-/// TwoSum; rounding a round-to-odd result once more, to at most 51 bits, equals rounding the exact sum (Boldo and
-/// Melquiond 2008, as in halyard/base/half.h).
+/// TwoSum; rounding a round-to-odd result once more, to at most 51 bits, equals rounding the exact sum (Boldo
+/// and Melquiond 2008, as in halyard/base/half.h).
 std::string LlvmPrinter::exact_fma_in_double(const Instruction& instruction) {
   Type t = instruction.type;
   std::string f64 = register_type({ElementType::f64, t.lanes});
@@ -242,8 +247,8 @@ std::string LlvmPrinter::exact_fma_in_double(const Instruction& instruction) {
   std::string last = temporary(fmt::format("and {} {}, {}", i64, bits, constant("1")));
   std::string even = temporary(fmt::format("icmp eq {} {}, {}", i64, last, constant("0")));
   std::string adjust = temporary(fmt::format("and {} {}, {}", integer_type(1, t.lanes), inexact, even));
-  std::string odd = temporary(fmt::format("select {} {}, {} {}, {} {}", integer_type(1, t.lanes), adjust, i64, moved,
-                                          i64, bits));
+  std::string odd = temporary(
+      fmt::format("select {} {}, {} {}, {} {}", integer_type(1, t.lanes), adjust, i64, moved, i64, bits));
   return temporary(fmt::format("bitcast {} {} to {}", i64, odd, f64));
 }
 
@@ -251,8 +256,8 @@ void LlvmPrinter::print_splat(const Instruction& instruction) {
   Type t = instruction.type;
   if (t.lanes == 1) return set_name(instruction.results[0], name(instruction.operands[0]));
   std::string vector = register_type(t);
-  std::string first = temporary(
-      fmt::format("insertelement {} poison, {}, i32 0", vector, typed(instruction.operands[0])));
+  std::string first =
+      temporary(fmt::format("insertelement {} poison, {}, i32 0", vector, typed(instruction.operands[0])));
   define(instruction, fmt::format("shufflevector {} {}, {} poison, <{} x i32> zeroinitializer", vector, first,
                                   vector, t.lanes));
 }
@@ -270,8 +275,8 @@ void LlvmPrinter::print_shuffle(const Instruction& instruction) {
   std::string mask;
   for (std::int32_t lane : instruction.indices)
     mask += fmt::format("{}i32 {}", mask.empty() ? "" : ", ", lane < 0 ? "poison" : std::to_string(lane));
-  std::string expression = fmt::format("shufflevector {} {}, {} {}, <{} x i32> <{}>", vector, sources[0], vector,
-                                       sources[1], instruction.indices.size(), mask);
+  std::string expression = fmt::format("shufflevector {} {}, {} {}, <{} x i32> <{}>", vector, sources[0],
+                                       vector, sources[1], instruction.indices.size(), mask);
   if (instruction.indices.size() != 1) return define(instruction, expression);
   std::string single = temporary(expression);
   define(instruction,

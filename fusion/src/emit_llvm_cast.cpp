@@ -1,6 +1,6 @@
-// Conversions. The rules are those of program.h: one rounding to nearest even; float -> integer truncates and is
-// undefined out of range. Where LLVM would round twice or call a runtime library (f64 or i64 to f16 and bf16), the
-// value is first made exact in f32 by rounding to odd.
+// Conversions. The rules are those of program.h: one rounding to nearest even; float -> integer truncates and
+// is undefined out of range. Where LLVM would round twice or call a runtime library (f64 or i64 to f16 and
+// bf16), the value is first made exact in f32 by rounding to odd.
 #include <fmt/format.h>
 #include "emit_llvm_printer.h"
 
@@ -24,7 +24,8 @@ void LlvmPrinter::print_cast(const Instruction& instruction) {
                                      : is_float(from.element) ? "float"
                                                               : register_type({from.element, 1}),
                                      is_float(from.element) ? "0.0" : "0", from.lanes);
-    result = fmt::format("{} {} {}, {}", is_float(from.element) ? "fcmp une" : "icmp ne", from_type, value, zero);
+    result =
+        fmt::format("{} {} {}, {}", is_float(from.element) ? "fcmp une" : "icmp ne", from_type, value, zero);
     return define(instruction, result);
   }
   result = is_float(from.element) ? cast_from_float(value, from, to) : cast_from_integer(value, from, to);
@@ -37,7 +38,8 @@ std::string LlvmPrinter::cast_from_integer(const std::string& value, Type from, 
   std::string from_type = register_type(from);
   std::string to_type = register_type(to);
   bool with_sign = is_signed(from.element);
-  unsigned from_bits = from.element == ElementType::boolean ? 1 : 8 * static_cast<unsigned>(byte_size(from.element));
+  unsigned from_bits =
+      from.element == ElementType::boolean ? 1 : 8 * static_cast<unsigned>(byte_size(from.element));
   if (is_integer(to.element)) {
     unsigned to_bits = 8 * static_cast<unsigned>(byte_size(to.element));
     if (to_bits == from_bits) return fmt::format("bitcast {} {} to {}", from_type, value, to_type);
@@ -64,26 +66,25 @@ std::string LlvmPrinter::cast_from_integer(const std::string& value, Type from, 
           call(from_type, "llvm.smax" + overload, {typed_value(clamped), typed_value(constant(-131072))}));
     return narrow(temporary(fmt::format("{} {} {} to {}", convert, from_type, clamped, wide)), to);
   }
-  // bf16: exact in f64 once the lowest 16 of more than 40 bits are gathered into one sticky bit, which leaves more
-  // than the 8 bits of bf16 and their guard untouched.
+  // bf16: exact in f64 once the lowest 16 of more than 40 bits are gathered into one sticky bit, which leaves
+  // more than the 8 bits of bf16 and their guard untouched.
   std::string exact = value;
   if (from_bits == 64) {
     std::string low = temporary(fmt::format("and {} {}, {}", from_type, value, constant(65535)));
     std::string some = temporary(fmt::format("icmp ne {} {}, {}", from_type, low, constant(0)));
-    std::string sticky = temporary(
-        fmt::format("select {} {}, {}, {}", integer_type(1, from.lanes), some, typed_value(constant(65536)),
-                    typed_value(constant(0))));
+    std::string sticky = temporary(fmt::format("select {} {}, {}, {}", integer_type(1, from.lanes), some,
+                                               typed_value(constant(65536)), typed_value(constant(0))));
     std::string high = temporary(fmt::format("and {} {}, {}", from_type, value, constant(-65536)));
     std::string gathered = temporary(fmt::format("or {} {}, {}", from_type, high, sticky));
-    std::string offset = temporary(
-        fmt::format("add {} {}, {}", from_type, value, constant(with_sign ? 1ll << 40 : 0)));
+    std::string offset =
+        temporary(fmt::format("add {} {}, {}", from_type, value, constant(with_sign ? 1ll << 40 : 0)));
     std::string small = temporary(
         fmt::format("icmp ult {} {}, {}", from_type, offset, constant(with_sign ? 1ll << 41 : 1ll << 40)));
-    exact = temporary(fmt::format("select {} {}, {}, {}", integer_type(1, from.lanes), small, typed_value(value),
-                                  typed_value(gathered)));
+    exact = temporary(fmt::format("select {} {}, {}, {}", integer_type(1, from.lanes), small,
+                                  typed_value(value), typed_value(gathered)));
   }
-  std::string as_double = temporary(
-      fmt::format("{} {} {} to {}", convert, from_type, exact, register_type({ElementType::f64, from.lanes})));
+  std::string as_double = temporary(fmt::format("{} {} {} to {}", convert, from_type, exact,
+                                                register_type({ElementType::f64, from.lanes})));
   return narrow(round_double_to_odd_float(as_double, from.lanes), to);
 }
 
@@ -98,7 +99,8 @@ std::string LlvmPrinter::cast_from_float(const std::string& value, Type from, Ty
     if (to.element == ElementType::f32) return source;
   }
   if (is_integer(to.element))
-    return fmt::format("{} {} {} to {}", is_signed(to.element) ? "fptosi" : "fptoui", from_type, source, to_type);
+    return fmt::format("{} {} {} to {}", is_signed(to.element) ? "fptosi" : "fptoui", from_type, source,
+                       to_type);
   if (to.element == ElementType::f64) return fmt::format("fpext {} {} to {}", from_type, source, to_type);
   if (from.element != ElementType::f64) return narrow(source, to);
   if (to.element == ElementType::f32) return fmt::format("fptrunc {} {} to {}", from_type, source, to_type);
@@ -154,8 +156,8 @@ struct IntegerText {
     return apply(operation, a, constant(b));
   }
   std::string choose(const std::string& condition, const std::string& a, const std::string& b) const {
-    return fmt::format("select {} {}, {} {}, {} {}", lanes == 1 ? "i1" : fmt::format("<{} x i1>", lanes), condition,
-                       type, a, type, b);
+    return fmt::format("select {} {}, {} {}, {} {}", lanes == 1 ? "i1" : fmt::format("<{} x i1>", lanes),
+                       condition, type, a, type, b);
   }
 };
 
@@ -181,8 +183,8 @@ std::string LlvmPrinter::widen_f16_by_integers(const std::string& bits, std::uin
   return temporary(fmt::format("bitcast {} {} to {}", i32.type, result, f32));
 }
 
-/// As `f16_from_float` of halyard/base/half.h; a subnormal result is rounded by adding 0.5, whose last place is
-/// that of binary16's subnormals.
+/// As `f16_from_float` of halyard/base/half.h; a subnormal result is rounded by adding 0.5, whose last place
+/// is that of binary16's subnormals.
 std::string LlvmPrinter::narrow_to_f16_by_integers(const std::string& wide, std::uint16_t lanes) {
   IntegerText i32{integer_type(32, lanes), lanes};
   std::string f32 = wide_type(lanes);
@@ -229,8 +231,8 @@ std::string LlvmPrinter::narrow_to_bf16(const std::string& wide, std::uint16_t l
   return temporary(fmt::format("trunc {} {} to {}", i32.type, result, integer_type(16, lanes)));
 }
 
-/// As `round_to_odd` of halyard/base/half.h, without its case for infinity: an overflow then gives the largest
-/// float, which f16 and bf16 round to infinity as well.
+/// As `round_to_odd` of halyard/base/half.h, without its case for infinity: an overflow then gives the
+/// largest float, which f16 and bf16 round to infinity as well.
 std::string LlvmPrinter::round_double_to_odd_float(const std::string& value, std::uint16_t lanes) {
   IntegerText i32{integer_type(32, lanes), lanes};
   std::string f32 = wide_type(lanes);

@@ -1,5 +1,5 @@
-// Blocks, instructions and control flow. Loops are printed in the rotated form, guard and do-while, which is what
-// LLVM's loop passes want; results of loops and branches are phis.
+// Blocks, instructions and control flow. Loops are printed in the rotated form, guard and do-while, which is
+// what LLVM's loop passes want; results of loops and branches are phis.
 #include <fmt/format.h>
 #include "emit_llvm_printer.h"
 
@@ -31,8 +31,8 @@ void LlvmPrinter::print_instruction(const Instruction& instruction) {
     case Op::parameter:
       return set_name(instruction.results[0], fmt::format("%scalar{}", instruction.immediate));
     case Op::builtin: {
-      static constexpr const char* names[] = {"%workgroup_x", "%workgroup_y", "%workgroup_z", "%grid_x", "%grid_y",
-                                              "%grid_z",      "0",            "0",            "0"};
+      static constexpr const char* names[] = {
+          "%workgroup_x", "%workgroup_y", "%workgroup_z", "%grid_x", "%grid_y", "%grid_z", "0", "0", "0"};
       if (instruction.immediate >= std::size(names))
         return error(ErrorCode::invalid_argument, fmt::format("no builtin {}", instruction.immediate));
       return set_name(instruction.results[0], names[instruction.immediate]);
@@ -113,8 +113,8 @@ void LlvmPrinter::print_instruction(const Instruction& instruction) {
     case Op::yield:
       break;
   }
-  error(ErrorCode::unsupported, fmt::format("operation number {} is not known here",
-                                            static_cast<unsigned>(instruction.op)));
+  error(ErrorCode::unsupported,
+        fmt::format("operation number {} is not known here", static_cast<unsigned>(instruction.op)));
 }
 
 void LlvmPrinter::print_for(const Instruction& loop) {
@@ -195,8 +195,8 @@ void LlvmPrinter::print_if(const Instruction& branch) {
   }
 }
 
-/// Vectors are the program's own business (they fix the order of sums), so LLVM's vectorizer stays out. Unrolling
-/// is left to LLVM unless the program says a number.
+/// Vectors are the program's own business (they fix the order of sums), so LLVM's vectorizer stays out.
+/// Unrolling is left to LLVM unless the program says a number.
 std::string LlvmPrinter::loop_metadata(std::uint64_t unroll) {
   std::string self = fmt::format("!{}", metadata_.size());
   if (unroll <= 1) {

@@ -20,13 +20,14 @@ std::string LlvmPrinter::address(MemoryRef memory, const std::string& index, Typ
   if (byte_size(index_type.element) < 8 && (index.starts_with('%')))
     wide = temporary(fmt::format("{} {} {} to i64", is_signed(index_type.element) ? "sext" : "zext",
                                  register_type({index_type.element, 1}), index));
-  return temporary(fmt::format("getelementptr inbounds {}, ptr {}, i64 {}", memory_type({memory_element(memory), 1}),
-                               base_pointer(memory), wide));
+  return temporary(fmt::format("getelementptr inbounds {}, ptr {}, i64 {}",
+                               memory_type({memory_element(memory), 1}), base_pointer(memory), wide));
 }
 
 std::string LlvmPrinter::from_memory(const std::string& value, Type type) {
   if (type.element != ElementType::boolean) return value;
-  return temporary(fmt::format("icmp ne {} {}, {}", memory_type(type), value, splat_literal("i8", "0", type.lanes)));
+  return temporary(
+      fmt::format("icmp ne {} {}, {}", memory_type(type), value, splat_literal("i8", "0", type.lanes)));
 }
 
 std::string LlvmPrinter::to_memory(const std::string& value, Type type) {
@@ -60,7 +61,8 @@ void LlvmPrinter::print_load(const Instruction& instruction) {
     return set_name(instruction.results[0],
                     t.element == ElementType::boolean && t.lanes == 1 ? std::string("false") : zero);
   std::size_t alignment = instruction.alignment ? instruction.alignment : byte_size(t.element);
-  std::string pointer = address(instruction.memory, name(instruction.operands[0]), type(instruction.operands[0]));
+  std::string pointer =
+      address(instruction.memory, name(instruction.operands[0]), type(instruction.operands[0]));
   std::string plain = fmt::format("load {}, ptr {}, align {}", stored, pointer, alignment);
   std::string expression = plain;
   if (!known && t.lanes > 1)
@@ -88,7 +90,8 @@ void LlvmPrinter::print_store(const Instruction& instruction) {
   if (known == false) return;
   std::size_t alignment = instruction.alignment ? instruction.alignment : byte_size(t.element);
   std::string value = memory_type(t) + " " + to_memory(name(instruction.operands[1]), t);
-  std::string pointer = address(instruction.memory, name(instruction.operands[0]), type(instruction.operands[0]));
+  std::string pointer =
+      address(instruction.memory, name(instruction.operands[0]), type(instruction.operands[0]));
   std::string plain = fmt::format("store {}, ptr {}, align {}", value, pointer, alignment);
   if (known) return line(plain, instruction.note);
   if (t.lanes > 1)
@@ -125,12 +128,13 @@ void LlvmPrinter::print_gather(const Instruction& instruction) {
                                      memory_type({t.element, 1}), element, lane));
     }
   } else {
-    std::string pointers = temporary(fmt::format("getelementptr inbounds {}, ptr {}, {}", memory_type({t.element, 1}),
-                                                 base_pointer(instruction.memory), typed(indices)));
-    result = temporary(call(
-        stored, fmt::format("llvm.masked.gather{}.v{}p0", suffix(t.element, t.lanes), t.lanes),
-        {fmt::format("<{} x ptr> {}", t.lanes, pointers), fmt::format("i32 {}", alignment), typed(mask),
-         stored + " zeroinitializer"}));
+    std::string pointers =
+        temporary(fmt::format("getelementptr inbounds {}, ptr {}, {}", memory_type({t.element, 1}),
+                              base_pointer(instruction.memory), typed(indices)));
+    result =
+        temporary(call(stored, fmt::format("llvm.masked.gather{}.v{}p0", suffix(t.element, t.lanes), t.lanes),
+                       {fmt::format("<{} x ptr> {}", t.lanes, pointers), fmt::format("i32 {}", alignment),
+                        typed(mask), stored + " zeroinitializer"}));
   }
   if (!instruction.note.empty()) line("", instruction.note);
   set_name(instruction.results[0], from_memory(result, t));
@@ -148,8 +152,9 @@ void LlvmPrinter::print_scatter(const Instruction& instruction) {
   std::string value = to_memory(name(instruction.operands[1]), t);
   if (!instruction.note.empty()) line("", instruction.note);
   if (!known) {
-    std::string pointers = temporary(fmt::format("getelementptr inbounds {}, ptr {}, {}", memory_type({t.element, 1}),
-                                                 base_pointer(instruction.memory), typed(indices)));
+    std::string pointers =
+        temporary(fmt::format("getelementptr inbounds {}, ptr {}, {}", memory_type({t.element, 1}),
+                              base_pointer(instruction.memory), typed(indices)));
     return line(call("void", fmt::format("llvm.masked.scatter{}.v{}p0", suffix(t.element, t.lanes), t.lanes),
                      {stored + " " + value, fmt::format("<{} x ptr> {}", t.lanes, pointers),
                       fmt::format("i32 {}", alignment), typed(mask)}));
@@ -158,12 +163,14 @@ void LlvmPrinter::print_scatter(const Instruction& instruction) {
     std::string index = temporary(fmt::format("extractelement {}, i32 {}", typed(indices), lane));
     std::string element = temporary(fmt::format("extractelement {} {}, i32 {}", stored, value, lane));
     std::string pointer = address(instruction.memory, index, index_type);
-    line(fmt::format("store {} {}, ptr {}, align {}", memory_type({t.element, 1}), element, pointer, alignment));
+    line(fmt::format("store {} {}, ptr {}, align {}", memory_type({t.element, 1}), element, pointer,
+                     alignment));
   }
 }
 
 void LlvmPrinter::print_prefetch(const Instruction& instruction) {
-  std::string pointer = address(instruction.memory, name(instruction.operands[0]), type(instruction.operands[0]));
+  std::string pointer =
+      address(instruction.memory, name(instruction.operands[0]), type(instruction.operands[0]));
   line(call("void", "llvm.prefetch.p0", {"ptr " + pointer, "i32 0", "i32 3", "i32 1"}), instruction.note);
 }
 

@@ -10,9 +10,10 @@
 
 namespace halyard::fusion {
 
-/// Prints one program, top to bottom. f16 and bf16 values live in registers as i16 bit patterns: each operation
-/// widens to f32 (exactly), computes there and rounds back, which equals rounding once because 24 >= 2 * 11 + 2
-/// (S. Figueroa, "When is double rounding innocuous?", 1995). `fma` is the exception and goes through f64.
+/// Prints one program, top to bottom. f16 and bf16 values live in registers as i16 bit patterns: each
+/// operation widens to f32 (exactly), computes there and rounds back, which equals rounding once because 24
+/// >= 2 * 11 + 2 (S. Figueroa, "When is double rounding innocuous?", 1995). `fma` is the exception and goes
+/// through f64.
 class LlvmPrinter {
  public:
   LlvmPrinter(const program::Program& program, const LlvmOptions& options);
