@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "halyard/base/result.h"
 #include "halyard/hal/plugin.h"
@@ -10,6 +11,7 @@
 namespace halyard::hal {
 
 class Device;
+class Queue;
 class BufferStorage;
 struct SyncPoint;
 
@@ -49,18 +51,20 @@ class Buffer {
   /// Records that work up to `point` uses this buffer. Called by Queue; others need it only for work that
   /// goes around hal on imported queues.
   void used_until(const SyncPoint& point) const;
+  /// Whether no submitted work uses it any more.
+  bool idle() const;
 
  private:
   std::unique_ptr<BufferStorage> storage_;
 };
 
 struct BufferDesc {
-  std::uint64_t bytes = 0;  ///< 0 is legal: such a buffer has no memory and only empty slices
+  std::uint64_t bytes = 0;  ///< 0 is legal: such a buffer has only empty slices
   Memory memory = Memory::device;
   bool dedicated = false;  ///< not cut from the pool: for export, or for very long life
   /// The queue that will use it first. Memory whose last use is on this queue can then be reused without
   /// waiting.
-  const void* first_queue = nullptr;  ///< a `const Queue*`, compared only
+  const Queue* first_queue = nullptr;
 };
 
 /// A range of a buffer. For kernels `offset` is a multiple of the device's `storage_alignment`.

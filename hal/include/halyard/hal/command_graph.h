@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -85,12 +86,14 @@ class CommandGraph {
  private:
   CommandGraph(std::shared_ptr<Device> device, CommandGraphDesc desc);
   Status check(const GraphCommand& command, std::uint32_t node) const;
-  Result<SyncPoint> submit_one_by_one(Queue& queue, std::span<const BufferSlice> buffers,
-                                      std::span<const std::vector<std::byte>> scalars,
-                                      const SubmitOptions& options);
+  Status check_arguments(std::span<const BufferSlice> buffers,
+                         std::span<const std::vector<std::byte>> scalars) const;
+  void measure_slots();
   std::shared_ptr<Device> device_;
   CommandGraphDesc desc_;
-  HyGraph* handle_ = nullptr;  ///< null: submitted one by one
+  HyGraph* handle_ = nullptr;                               ///< null: submitted one by one
+  std::vector<std::uint64_t> buffer_bytes_;                 // what each slot must span
+  std::vector<std::optional<std::uint32_t>> scalar_bytes_;  // what each scalar slot must hold, if it is used
   std::mutex mutex_;
   std::vector<SyncPoint> pending_;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "halyard/base/result.h"
 #include "halyard/hal/buffer.h"
@@ -43,7 +44,8 @@ struct DeviceOptions {
 /// their device alive. All members are safe from any thread.
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  Device(const HyBackend* backend, HyDevice* handle, DeviceInfo info, bool pooled, bool validated);
+  Device(std::shared_ptr<const HyBackend> backend, HyDevice* handle, DeviceInfo info, bool pooled,
+         bool validated);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -59,7 +61,10 @@ class Device : public std::enable_shared_from_this<Device> {
   /// A named property of the backend ("vulkan.device", "memory.free_bytes", …).
   Result<HyProperty> property(std::string_view key) const;
   /// Lets this device reach `peer`'s memory.
-  Status enable_peer(Device& peer);
+  Status enable_peer(const std::shared_ptr<Device>& peer);
+  bool reaches(const Device& peer) const;
+  /// Arms a simulated fault (HY_FAULT_…) for tests; `unsupported` where the backend offers none.
+  Status inject_fault(std::uint32_t fault, std::uint32_t after = 0);
 
   /// `out_of_memory` tells how much was asked, held and free. The bytes are not cleared.
   Result<std::shared_ptr<Buffer>> allocate(const BufferDesc& desc);
@@ -90,13 +95,14 @@ class Device : public std::enable_shared_from_this<Device> {
   void set_measurements(const Measurements& measurements) { info_.measurements = measurements; }
 
  private:
-  const HyBackend* backend_;
+  std::shared_ptr<const HyBackend> backend_;
   HyDevice* handle_;
   DeviceInfo info_;
   bool validated_;
   std::unique_ptr<Pool> pool_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::weak_ptr<Queue> default_queue_;
+  std::vector<std::weak_ptr<Device>> peers_;
   std::optional<Measurements> measured_;
 };
 

@@ -324,7 +324,7 @@ typedef struct HyModuleDesc {
 typedef struct HySlice {
   HyBuffer* buffer;
   uint64_t offset; /* bytes; for kernels a multiple of the device's storage_alignment */
-  uint64_t bytes;
+  uint64_t bytes;  /* may be 0: nothing of it is touched, but it still takes its place among the arguments */
   uint32_t slot;
   uint32_t reserved;
 } HySlice;
@@ -335,6 +335,7 @@ typedef struct HyOpaqueParameter {
 
 #define HY_NO_SLOT UINT32_MAX
 
+/* Runs one kernel. A slice that the kernel writes must overlap no other slice of the same dispatch. */
 typedef struct HyDispatch {
   uint32_t size;
   uint32_t kernel; /* index among the module's kernels */

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,7 +19,8 @@
 
 namespace halyard::hal {
 
-/// Runs a kernel over a grid of workgroups.
+/// Runs a kernel over a grid of workgroups. A slice that the kernel writes must overlap no other slice of the
+/// dispatch.
 struct Dispatch {
   Kernel kernel;
   std::array<std::uint32_t, 3> grid{1, 1, 1};  ///< workgroups; a zero means nothing to do
@@ -53,7 +55,7 @@ struct TimeSpan {
 class TimeStamps;
 
 struct SubmitOptions {
-  std::span<const SyncPoint> waits;    ///< of any queue or timeline of the same backend, or of the host
+  std::span<const SyncPoint> waits;    ///< those of other devices are waited for by the host, at once
   std::span<const SyncPoint> signals;  ///< on timelines made by Timeline::create or import_from
   TimeStamps* time_stamps = nullptr;   ///< at least as long as the commands; must outlive the work
 };
@@ -100,11 +102,19 @@ class Queue : public std::enable_shared_from_this<Queue> {
 
  private:
   friend class CommandGraph;
-  SyncPoint point(std::uint64_t value) const;
+  friend class Pool;
+  /// Work that still needs objects which the caller may have dropped.
+  struct InFlight {
+    std::uint64_t value;
+    std::vector<std::shared_ptr<const void>> objects;
+  };
+  SyncPoint point(std::uint64_t value) const { return SyncPoint{timeline_, value}; }
+  void release_finished_work();
   std::shared_ptr<Device> device_;
   HyQueue* handle_;
   std::shared_ptr<Timeline> timeline_;
   mutable std::mutex mutex_;
+  std::deque<InFlight> in_flight_;
   std::uint64_t submitted_ = 0;
 };
 
