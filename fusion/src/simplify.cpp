@@ -1,25 +1,19 @@
 #include <halyard/fusion/simplify.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <halyard/ops/reference.h>
 #include <xxhash.h>
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
 #include "cluster_to_tile.h"
+#include "graph_key.h"
 
 namespace halyard::fusion {
 namespace {
 
 using ops::NodeId;
 using ops::Primitive;
-
-std::string attribute_text(const ops::Attributes& a) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}{}|{}{}{}{}", a.axes, a.shape, a.starts, a.ends, a.steps,
-                     a.element ? static_cast<int>(*a.element) : -1, a.value_bits, a.keep_dims, a.exclusive,
-                     a.dot.lhs_batch, a.dot.rhs_batch, a.dot.lhs_contracting, a.dot.rhs_contracting);
-}
 
 /// The bits of one in a type; multiplication by it changes nothing.
 std::uint64_t one_bits(ElementType type) {

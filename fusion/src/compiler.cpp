@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+#include <halyard/fusion/executable.h>
+#include <xxhash.h>
+#include <unordered_map>
+#include "executable_builder.h"
+#include "graph_key.h"
+#include "kernel_cache.h"
+#include "weight_store.h"
+
+namespace halyard::fusion {
+
+struct Compiler::State {
+  State(const std::shared_ptr<hal::Device>& device, const DeviceProfile& profile)
+      : kernels(device, profile.module_format), weights(device) {}
+  KernelCache kernels;
+  WeightStore weights;
+  std::mutex mutex;
+  std::unordered_map<std::string, std::shared_ptr<Executable>> executables;
+};
+
+Compiler::Compiler(std::shared_ptr<hal::Device> device, DeviceProfile profile)
+    : device_(std::move(device)),
+      profile_(std::move(profile)),
+      state_(std::make_unique<State>(device_, profile_)) {}
+
+Compiler::~Compiler() = default;
+
+Result<std::shared_ptr<Compiler>> Compiler::create(std::shared_ptr<hal::Device> device) {
+  hal::DeviceInfo info = device->info();
+  // Without measurements plans fall back to the profile's defaults; they are not run behind a caller's back.
+  if (auto measured = device->measurements(false)) info.measurements = *measured;
+  DeviceProfile profile = make_profile(info);
+  if (!has_emitter(profile.module_format))
+    return fail(ErrorCode::unsupported,
+                fmt::format("compile: device {} takes no module format that an emitter here writes (llvm-ir, spirv, "
+                            "thread-program)",
+                            info.uri));
+  return std::shared_ptr<Compiler>(new Compiler(std::move(device), std::move(profile)));
+}
+
+Result<std::shared_ptr<Executable>> Compiler::compile(const ops::Graph& graph, const CompileOptions& options) {
+  DeviceProfile profile = profile_;
+  if (options.numeric_class) profile.fused_fma = options.numeric_class->fused_fma;
+  if (options.numerics == Numerics::reproducible && !profile.fused_fma)
+    return fail(ErrorCode::unsupported,
+                fmt::format("compile: numerics mode 'reproducible' needs a fused multiply-add, which {} lacks; use "
+                            "'standard', whose results agree among devices of the unfused class",
+                            device_->info().uri));
+  PlanOptions planning{.fusion = options.fusion, .simplify = options.simplify};
+  HALYARD_ASSIGN(Plan plan, make_plan(graph, profile, planning));
+  return ExecutableBuilder(device_, state_->kernels, state_->weights)
+      .build(std::move(plan), std::move(profile), options);
+}
+
+Result<std::shared_ptr<Executable>> Compiler::compile_cached(const ops::Graph& graph,
+                                                             const CompileOptions& options) {
+  std::string key = fmt::format("{} {} {} {} {}", graph_key(graph), static_cast<int>(options.fusion),
+                                static_cast<int>(options.numerics), options.simplify,
+                                options.numeric_class ? static_cast<int>(options.numeric_class->fused_fma) : -1);
+  {
+    std::lock_guard lock(state_->mutex);
+    if (auto found = state_->executables.find(key); found != state_->executables.end()) return found->second;
+  }
+  HALYARD_ASSIGN(std::shared_ptr<Executable> made, compile(graph, options));
+  std::lock_guard lock(state_->mutex);
+  return state_->executables.emplace(std::move(key), std::move(made)).first->second;
+}
+
+CompileCounters Compiler::counters() const {
+  return state_->kernels.totals();
+}
+
+Result<hal::Kernel> Compiler::kernel(const program::Program& program) {
+  const program::Program* one = &program;
+  CompileCounters counters;
+  HALYARD_ASSIGN(std::vector<hal::Kernel> kernels, state_->kernels.get({&one, 1}, 1, {}, counters));
+  return kernels.front();
+}
+
+}  // namespace halyard::fusion

@@ -1,0 +1,104 @@
+#include "kernel_source.h"
+
+#include <fmt/format.h>
+#include <halyard/fusion/emit_llvm.h>
+#include <halyard/fusion/emit_spirv.h>
+#include <halyard/hal/quirks.h>
+#include <halyard/program/serialize.h>
+#include <algorithm>
+#include <cstring>
+
+namespace halyard::fusion {
+namespace {
+
+hal::KernelDesc describe(const program::Program& program) {
+  hal::KernelDesc desc;
+  desc.entry = program.name;
+  for (std::size_t i = 0; i < 3; ++i) desc.workgroup_size[i] = program.workgroup_size[i];
+  desc.required_subgroup_size = program.subgroup_size;
+  desc.buffer_count = static_cast<std::uint32_t>(program.buffers.size());
+  desc.scalar_bytes = program::scalar_offsets(program).back();
+  for (std::size_t i = 0; i < program.buffers.size() && i < 64; ++i) {
+    auto access = static_cast<unsigned>(program.buffers[i].access);
+    if (access & static_cast<unsigned>(program::Access::read)) desc.read_buffers |= std::uint64_t{1} << i;
+    if (access & static_cast<unsigned>(program::Access::write)) desc.written_buffers |= std::uint64_t{1} << i;
+  }
+  return desc;
+}
+
+std::vector<std::byte> bytes_of(const void* data, std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  std::memcpy(bytes.data(), data, count);
+  return bytes;
+}
+
+Result<KernelSource> print_llvm(const program::Program& program, const hal::DeviceInfo& info) {
+  KernelSource source;
+  LlvmOptions options = llvm_options(info.isa_features, info.vector_register_bytes);
+  HALYARD_ASSIGN(source.text, emit_llvm(program, options));
+  source.module.bytes = bytes_of(source.text.data(), source.text.size());
+  hal::KernelDesc desc = describe(program);
+  desc.scratch_bytes = program::shared_bytes(program);
+  source.module.kernels.push_back(std::move(desc));
+  return source;
+}
+
+Result<KernelSource> print_spirv(const program::Program& program, const hal::DeviceInfo& info) {
+  SpirvOptions options;
+  options.max_scalar_bytes = info.max_scalar_bytes;
+  options.facts.storage_types = info.storage_types.bits;
+  options.facts.arithmetic_types = info.arithmetic_types.bits;
+  options.facts.trusted_f16 = info.numeric.rounds_f16 == hal::Fact::yes &&
+                              !info.quirk(hal::quirk::elides_round_trips);
+  options.keeps_subnormals = info.declares_keeps_subnormals.bits;
+  options.rounds_to_even = info.declares_rounds_to_even.bits;
+  options.keeps_nan = info.declares_keeps_nan.bits;
+  options.names = false;
+  HALYARD_ASSIGN(std::vector<std::uint32_t> words, emit_spirv(program, options));
+  KernelSource source;
+  source.module.bytes = bytes_of(words.data(), words.size() * sizeof(std::uint32_t));
+  hal::KernelDesc desc = describe(program);
+  desc.static_shared_bytes = static_cast<std::uint32_t>(program::shared_bytes(program));
+  source.module.kernels.push_back(std::move(desc));
+  return source;
+}
+
+KernelSource serialized(const program::Program& program, const hal::DeviceInfo& info) {
+  KernelSource source;
+  source.module.bytes = program::serialize(program);
+  hal::KernelDesc desc = describe(program);
+  if (info.one_lane_per_workgroup)
+    desc.scratch_bytes = program::shared_bytes(program);
+  else
+    desc.static_shared_bytes = static_cast<std::uint32_t>(program::shared_bytes(program));
+  source.module.kernels.push_back(std::move(desc));
+  return source;
+}
+
+}  // namespace
+
+bool has_emitter(std::string_view format) {
+  return format == "llvm-ir" || format == "spirv" || format == "thread-program";
+}
+
+Result<KernelSource> print_kernel(const program::Program& program, std::string_view format,
+                                  const hal::DeviceInfo& info) {
+  KernelSource source;
+  if (format == "llvm-ir") {
+    HALYARD_ASSIGN(source, print_llvm(program, info));
+  } else if (format == "spirv") {
+    HALYARD_ASSIGN(source, print_spirv(program, info));
+  } else if (format == "thread-program") {
+    source = serialized(program, info);
+  } else {
+    return fail(ErrorCode::unsupported,
+                fmt::format("kernel {}: no emitter writes the module format '{}' (there are llvm-ir, spirv and "
+                            "thread-program)",
+                            program.name, format));
+  }
+  source.module.format = std::string(format);
+  source.module.label = program.name;
+  return source;
+}
+
+}  // namespace halyard::fusion

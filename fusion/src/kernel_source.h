@@ -1,0 +1,26 @@
+#pragma once
+
+#include <halyard/fusion/device_profile.h>
+#include <halyard/hal/device_info.h>
+#include <halyard/hal/module.h>
+#include <halyard/program/program.h>
+#include <string>
+#include <vector>
+
+namespace halyard::fusion {
+
+/// A thread program printed for a device: what `Device::load_module` takes, and as text for readers (empty for
+/// binary formats).
+struct KernelSource {
+  hal::ModuleDesc module;
+  std::string text;
+};
+
+/// The module formats that an emitter here serves, in no order.
+bool has_emitter(std::string_view format);
+
+/// Prints `program` in `format`. Errors are the emitter's. Thread-safe.
+Result<KernelSource> print_kernel(const program::Program& program, std::string_view format,
+                                  const hal::DeviceInfo& info);
+
+}  // namespace halyard::fusion

@@ -1,0 +1,223 @@
+#include "sample_graphs.h"
+
+#include <random>
+
+namespace halyard::fusion::samples {
+
+using ops::Graph;
+using ops::GraphBuilder;
+using ops::HostTensor;
+using ops::NodeId;
+using ops::Primitive;
+using ops::Shape;
+
+HostTensor random_tensor(ElementType element, const Shape& shape, std::uint32_t seed) {
+  HostTensor tensor = HostTensor::allocate(element, shape).value();
+  std::mt19937 random(seed);
+  for (std::int64_t i = 0; i < tensor.count(); ++i) {
+    std::uint32_t number = random();
+    double value = is_float(element) ? static_cast<double>(number >> 8) / (1 << 22) - 2.0
+                                     : static_cast<double>(number % (element == ElementType::boolean ? 2 : 13));
+    tensor.set_bits_at(i, HostTensor::scalar(element, value).bits_at(0));
+  }
+  return tensor;
+}
+
+std::vector<HostTensor> random_inputs(const Graph& graph, std::uint32_t seed) {
+  std::vector<HostTensor> inputs;
+  for (NodeId input : graph.inputs())
+    inputs.push_back(random_tensor(graph.node(input).element, graph.node(input).shape, seed++));
+  return inputs;
+}
+
+namespace {
+
+NodeId weight(GraphBuilder& b, Shape shape, std::uint32_t seed) {
+  return b.constant(random_tensor(ElementType::f32, shape, seed), "weight");
+}
+
+NodeId normalized(GraphBuilder& b, NodeId x, std::int64_t width, std::uint32_t seed) {
+  return ops::layer_norm(b, x, weight(b, {width}, seed), weight(b, {width}, seed + 1), 1e-12).value();
+}
+
+NodeId projection(GraphBuilder& b, NodeId x, std::int64_t in, std::int64_t out, std::uint32_t seed) {
+  NodeId product = b.matmul(x, weight(b, {in, out}, seed)).value();
+  return b.binary(Primitive::add, product, weight(b, {out}, seed + 1)).value();
+}
+
+NodeId heads_apart(GraphBuilder& b, NodeId x, std::int64_t heads, std::vector<std::int64_t> order) {
+  Shape shape = b.shape(x);
+  NodeId split = b.reshape(x, {shape[0], shape[1], heads, shape[2] / heads}).value();
+  return b.permute(split, std::move(order)).value();
+}
+
+NodeId attended(GraphBuilder& b, NodeId q, NodeId k, NodeId v, NodeId mask, std::int64_t heads) {
+  Shape shape = b.shape(q);
+  NodeId scores = b.matmul(heads_apart(b, q, heads, {0, 2, 1, 3}), heads_apart(b, k, heads, {0, 2, 3, 1})).value();
+  scores = b.binary(Primitive::div, scores, 5.656854152679443).value();
+  scores = b.binary(Primitive::add, scores, mask).value();
+  NodeId weights = ops::softmax(b, scores).value();
+  NodeId context = b.matmul(weights, heads_apart(b, v, heads, {0, 2, 1, 3})).value();
+  return b.reshape(b.permute(context, {0, 2, 1, 3}).value(), {shape[0], shape[1], shape[2]}).value();
+}
+
+NodeId additive_mask(GraphBuilder& b, std::int64_t batch, std::int64_t tokens) {
+  NodeId mask = b.input("attention_mask", ElementType::i64, {batch, tokens}).value();
+  NodeId wide = b.cast(b.unsqueeze(mask, {1, 2}).value(), ElementType::f32).value();
+  NodeId inverse = b.binary(Primitive::sub, b.scalar(ElementType::f32, 1), wide).value();
+  return b.binary(Primitive::mul, inverse, -10000.0).value();
+}
+
+}  // namespace
+
+Graph elementwise_chain(std::int64_t rows, std::int64_t columns) {
+  Graph graph;
+  GraphBuilder b(graph);
+  NodeId x = b.input("x", ElementType::f32, {rows, columns}).value();
+  NodeId row = b.input("row", ElementType::f32, {columns}).value();
+  NodeId sum = b.binary(Primitive::add, x, row).value();
+  NodeId gate = b.unary(Primitive::sigmoid, sum).value();
+  NodeId scaled = b.binary(Primitive::mul, b.binary(Primitive::mul, sum, gate).value(), 0.5).value();
+  (void)graph.output(scaled, "scaled");
+  (void)graph.output(b.unary(Primitive::tanh, gate).value(), "gate");
+  return graph;
+}
+
+Graph softmax(std::int64_t rows, std::int64_t columns) {
+  Graph graph;
+  GraphBuilder b(graph);
+  NodeId x = b.input("x", ElementType::f32, {rows, columns}).value();
+  (void)graph.output(ops::softmax(b, x).value(), "y");
+  return graph;
+}
+
+Graph layer_norm_residual(std::int64_t rows, std::int64_t width) {
+  Graph graph;
+  GraphBuilder b(graph);
+  NodeId x = b.input("x", ElementType::f32, {rows, width}).value();
+  NodeId residual = b.input("residual", ElementType::f32, {rows, width}).value();
+  NodeId sum = b.binary(Primitive::add, x, residual).value();
+  (void)graph.output(normalized(b, sum, width, 11), "y");
+  return graph;
+}
+
+Graph linear_gelu_residual(std::int64_t rows, std::int64_t in, std::int64_t out) {
+  Graph graph;
+  GraphBuilder b(graph);
+  NodeId x = b.input("x", ElementType::f32, {rows, in}).value();
+  NodeId residual = b.input("residual", ElementType::f32, {rows, out}).value();
+  NodeId active = ops::gelu(b, projection(b, x, in, out, 21)).value();
+  (void)graph.output(b.binary(Primitive::add, active, residual).value(), "y");
+  return graph;
+}
+
+Graph scaled_operand(std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+  Graph graph;
+  GraphBuilder b(graph);
+  NodeId x = b.input("x", ElementType::i32, {rows, inner}).value();
+  NodeId w = b.input("w", ElementType::f32, {inner, columns}).value();
+  NodeId scaled = b.binary(Primitive::mul, b.cast(x, ElementType::f32).value(), 0.125).value();
+  (void)graph.output(b.matmul(scaled, w).value(), "y");
+  return graph;
+}
+
+Graph attention(std::int64_t batch, std::int64_t tokens, std::int64_t heads, std::int64_t width) {
+  Graph graph;
+  GraphBuilder b(graph);
+  Shape shape{batch, tokens, width};
+  NodeId q = b.input("q", ElementType::f32, shape).value();
+  NodeId k = b.input("k", ElementType::f32, shape).value();
+  NodeId v = b.input("v", ElementType::f32, shape).value();
+  NodeId mask = b.input("mask", ElementType::f32, {batch, 1, 1, tokens}).value();
+  (void)graph.output(attended(b, q, k, v, mask, heads), "y");
+  return graph;
+}
+
+Graph embedding_layer_norm(std::int64_t tokens, std::int64_t vocabulary, std::int64_t width) {
+  Graph graph;
+  GraphBuilder b(graph);
+  NodeId words = b.input("input_ids", ElementType::i64, {2, tokens}).value();
+  NodeId kinds = b.input("token_type_ids", ElementType::i64, {2, tokens}).value();
+  NodeId word = b.take(weight(b, {vocabulary, width}, 31), words, 0).value();
+  NodeId kind = b.take(weight(b, {2, width}, 32), kinds, 0).value();
+  NodeId position = weight(b, {tokens, width}, 33);
+  NodeId sum = b.binary(Primitive::add, b.binary(Primitive::add, word, kind).value(), position).value();
+  (void)graph.output(normalized(b, sum, width, 34), "y");
+  return graph;
+}
+
+Graph encoder_layer(std::int64_t batch, std::int64_t tokens, std::int64_t heads, std::int64_t width) {
+  Graph graph;
+  GraphBuilder b(graph);
+  NodeId x = b.input("x", ElementType::f32, {batch, tokens, width}).value();
+  NodeId mask = additive_mask(b, batch, tokens);
+  NodeId k = projection(b, x, width, width, 41);
+  NodeId v = projection(b, x, width, width, 43);
+  NodeId q = projection(b, x, width, width, 45);
+  NodeId context = projection(b, attended(b, q, k, v, mask, heads), width, width, 47);
+  NodeId first = normalized(b, b.binary(Primitive::add, context, x).value(), width, 49);
+  NodeId inner = ops::gelu(b, projection(b, first, width, 4 * width, 51)).value();
+  NodeId outer = projection(b, inner, 4 * width, width, 53);
+  (void)graph.output(normalized(b, b.binary(Primitive::add, outer, first).value(), width, 55), "y");
+  return graph;
+}
+
+Graph random_graph(std::uint32_t seed, int nodes) {
+  Graph graph;
+  GraphBuilder b(graph);
+  std::mt19937 random(seed);
+  std::vector<NodeId> made{b.input("a", ElementType::f32, {4, 6}).value(),
+                           b.input("b", ElementType::f32, {6}).value(),
+                           b.input("c", ElementType::f32, {4, 1}).value()};
+  const Primitive binary[] = {Primitive::add, Primitive::sub, Primitive::mul, Primitive::max};
+  const Primitive unary[] = {Primitive::neg, Primitive::tanh, Primitive::abs, Primitive::relu};
+  for (int i = 0; i < nodes; ++i) {
+    NodeId x = made[random() % made.size()], y = made[random() % made.size()];
+    Shape shape = b.shape(x);
+    Result<NodeId> next = fail(ErrorCode::internal, "");
+    switch (random() % 8) {
+      case 0:
+      case 1:
+      case 2:
+        next = b.binary(binary[random() % 4], x, y);
+        break;
+      case 3:
+        next = b.unary(unary[random() % 4], x);
+        break;
+      case 4:
+        if (shape.rank() == 2) next = b.permute(x, {1, 0});
+        break;
+      case 5:
+        if (shape.rank() > 0 && shape.count() <= 64)
+          next = b.reduce(random() % 2 ? Primitive::reduce_sum : Primitive::reduce_max, x,
+                          {static_cast<std::int64_t>(random() % shape.rank())}, random() % 2 != 0);
+        break;
+      case 6:
+        if (shape.count() == 24) next = b.reshape(x, random() % 2 ? std::vector<std::int64_t>{2, 12}
+                                                                  : std::vector<std::int64_t>{4, 6});
+        break;
+      default:
+        if (shape.rank() > 0 && shape[0] > 2) next = b.slice_axis(x, 0, 1, shape[0], 1 + random() % 2);
+    }
+    if (next && b.shape(*next).count() <= 4096) made.push_back(*next);
+  }
+  (void)graph.output(made.back(), "last");
+  (void)graph.output(made[made.size() / 2], "middle");
+  return graph;
+}
+
+const std::vector<Sample>& all() {
+  static const std::vector<Sample> samples{
+      {"elementwise chain", [] { return elementwise_chain(); }},
+      {"softmax", [] { return softmax(); }},
+      {"layer norm with residual", [] { return layer_norm_residual(); }},
+      {"linear, gelu, residual", [] { return linear_gelu_residual(); }},
+      {"scaled operand", [] { return scaled_operand(); }},
+      {"attention", [] { return attention(); }},
+      {"embedding and layer norm", [] { return embedding_layer_norm(); }},
+      {"encoder layer", [] { return encoder_layer(); }},
+  };
+  return samples;
+}
+
+}  // namespace halyard::fusion::samples
