@@ -14,8 +14,6 @@ function(halyard_add_test component)
     ENVIRONMENT "HALYARD_VALIDATE=1;HALYARD_BACKEND_PATH=${HALYARD_BACKEND_OUTPUT_DIRECTORY};${ARG_ENVIRONMENT}")
 endfunction()
 
-file(WRITE ${CMAKE_BINARY_DIR}/fuzzers.txt "")
-
 # halyard_add_fuzzer(<name> SOURCES … LIBRARIES … [CORPUS folder]): a libFuzzer target <name>_fuzzer (a source defines
 # LLVMFuzzerTestOneInput) in bin/fuzz, built only by the preset `fuzz`, which instruments every library too.
 # scripts/fuzz runs all of them; CORPUS is a folder of starting inputs beside the source.
@@ -36,5 +34,4 @@ function(halyard_add_fuzzer name)
     get_filename_component(corpus ${ARG_CORPUS} ABSOLUTE)
     file(WRITE ${CMAKE_BINARY_DIR}/bin/fuzz/${name}_fuzzer.corpus "${corpus}\n")
   endif()
-  file(APPEND ${CMAKE_BINARY_DIR}/fuzzers.txt "${name}_fuzzer\n")
 endfunction()
