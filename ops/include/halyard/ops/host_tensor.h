@@ -115,6 +115,7 @@ class HostTensor {
   Result<HostTensor> reshaped(Shape shape) const;
 
  private:
+  explicit HostTensor(std::nullptr_t) {}
   static Result<HostTensor> copy_of(ElementType element, Shape shape, const void* values, std::size_t count);
 
   ElementType element_ = ElementType::f32;

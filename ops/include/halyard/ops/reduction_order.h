@@ -32,6 +32,14 @@ inline constexpr std::int64_t dot_chunk = 512;
 /// Elements per group; within a group a tree of steps 1, 2, 4, 8.
 inline constexpr std::int64_t scan_group = 16;
 
+/// The partial results of one level, which are the elements of the next. (A named type: a lambda would be a
+/// new type at each level of the recursion.)
+template <class T>
+struct ElementsOf {
+  const T* values;
+  T operator()(std::int64_t k) const { return values[k]; }
+};
+
 /// Combines elements 0 … n − 1 (k linearized row-major over the reduced logical axes) by the row rule.
 ///
 /// Per chunk of 4096: 128 lanes start at `identity`; lane j combines x[j], x[j + 128], … ascending; then lane
@@ -56,9 +64,8 @@ T reduce_row(std::int64_t n, T identity, const At& at, const Combine& combine) {
   std::vector<T> partial;
   for (std::int64_t first = 0; first < n; first += row_chunk)
     partial.push_back(chunk(first, std::min(row_chunk, n - first)));
-  return reduce_row<T>(
-      static_cast<std::int64_t>(partial.size()), identity,
-      [&](std::int64_t k) { return partial[static_cast<std::size_t>(k)]; }, combine);
+  return reduce_row<T>(static_cast<std::int64_t>(partial.size()), identity, ElementsOf<T>{partial.data()},
+                       combine);
 }
 
 /// Combines elements 0 … n − 1 by the column rule: per chunk of 64, from `identity`, ascending; several chunk
@@ -74,9 +81,8 @@ T reduce_column(std::int64_t n, T identity, const At& at, const Combine& combine
   std::vector<T> partial;
   for (std::int64_t first = 0; first < n; first += column_chunk)
     partial.push_back(chunk(first, std::min(column_chunk, n - first)));
-  return reduce_column<T>(
-      static_cast<std::int64_t>(partial.size()), identity,
-      [&](std::int64_t k) { return partial[static_cast<std::size_t>(k)]; }, combine);
+  return reduce_column<T>(static_cast<std::int64_t>(partial.size()), identity, ElementsOf<T>{partial.data()},
+                          combine);
 }
 
 /// One element of a product: per chunk of 512 a chain acc = fma(a[k], b[k], acc) from +0, k ascending; the

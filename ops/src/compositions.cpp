@@ -1,0 +1,252 @@
+#include <fmt/format.h>
+#include <halyard/ops/compositions.h>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+namespace halyard::ops {
+namespace {
+
+/// A node or the first error on the way to it, with the operators of a formula, so that a composition reads
+/// as its definition.
+class Term {
+ public:
+  Term(GraphBuilder& builder, Result<NodeId> node) : builder_(&builder), node_(std::move(node)) {}
+
+  const Result<NodeId>& node() const { return node_; }
+  GraphBuilder& builder() const { return *builder_; }
+
+  /// `step(id)`, unless an error came before.
+  template <class Step>
+  Term then(const Step& step) const {
+    if (!node_) return *this;
+    return {*builder_, step(*node_)};
+  }
+  Term binary(Primitive primitive, const Term& other) const {
+    if (!other.node_) return other;
+    return then([&](NodeId a) { return builder_->binary(primitive, a, *other.node_); });
+  }
+  Term binary(Primitive primitive, double other) const {
+    return then([&](NodeId a) { return builder_->binary(primitive, a, other); });
+  }
+  Term unary(Primitive primitive) const {
+    return then([&](NodeId a) { return builder_->unary(primitive, a); });
+  }
+  Term reduce(Primitive primitive, const std::vector<std::int64_t>& axes, bool keep_dims = true) const {
+    return then([&](NodeId a) { return builder_->reduce(primitive, a, axes, keep_dims); });
+  }
+  Term cast(ElementType to) const {
+    return then([&](NodeId a) { return builder_->cast(a, to); });
+  }
+
+ private:
+  GraphBuilder* builder_;
+  Result<NodeId> node_;
+};
+
+Term operator+(const Term& a, const Term& b) {
+  return a.binary(Primitive::add, b);
+}
+Term operator-(const Term& a, const Term& b) {
+  return a.binary(Primitive::sub, b);
+}
+Term operator*(const Term& a, const Term& b) {
+  return a.binary(Primitive::mul, b);
+}
+Term operator/(const Term& a, const Term& b) {
+  return a.binary(Primitive::div, b);
+}
+Term operator+(const Term& a, double b) {
+  return a.binary(Primitive::add, b);
+}
+Term operator*(const Term& a, double b) {
+  return a.binary(Primitive::mul, b);
+}
+Term operator/(const Term& a, double b) {
+  return a.binary(Primitive::div, b);
+}
+
+/// Runs `formula` on x widened to f32 if it is a 16-bit float, and rounds the result back.
+template <class Formula>
+Result<NodeId> in_accumulator(GraphBuilder& builder, NodeId x, const Formula& formula) {
+  ElementType entry = builder.element(x);
+  return formula(Term(builder, x).cast(accumulator(entry))).cast(entry).node();
+}
+
+Term widened(GraphBuilder& builder, NodeId x) {
+  return Term(builder, x).cast(accumulator(builder.element(x)));
+}
+
+Status require_float(std::string_view operation, const GraphBuilder& builder, NodeId x) {
+  ElementType element = builder.element(x);
+  if (is_float(element)) return {};
+  return fail(ErrorCode::unsupported,
+              fmt::format("{}: takes floats, not {}: cast first", operation, name(element)));
+}
+
+std::int64_t count_over(const Shape& shape, const std::vector<std::int64_t>& axes) {
+  if (axes.empty()) return shape.count();
+  std::int64_t count = 1;
+  for (std::int64_t axis : axes) count *= shape[static_cast<std::size_t>(axis)];
+  return count;
+}
+
+Term mean_of(const Term& x, const std::vector<std::int64_t>& axes, double count, bool keep_dims = true) {
+  return x.reduce(Primitive::reduce_sum, axes, keep_dims) / count;
+}
+
+}  // namespace
+
+Result<NodeId> mean(GraphBuilder& builder, NodeId x, std::vector<std::int64_t> axes, bool keep_dims) {
+  HALYARD_TRY(require_float("mean", builder, x));
+  HALYARD_ASSIGN(axes, normalize_axes(axes, builder.shape(x).rank()));
+  auto count = static_cast<double>(count_over(builder.shape(x), axes));
+  return in_accumulator(builder, x, [&](const Term& wide) { return mean_of(wide, axes, count, keep_dims); });
+}
+
+Result<NodeId> variance(GraphBuilder& builder, NodeId x, std::vector<std::int64_t> axes, bool keep_dims,
+                        double correction) {
+  HALYARD_TRY(require_float("variance", builder, x));
+  HALYARD_ASSIGN(axes, normalize_axes(axes, builder.shape(x).rank()));
+  auto count = static_cast<double>(count_over(builder.shape(x), axes));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    Term centred = wide - mean_of(wide, axes, count);
+    return mean_of(centred * centred, axes, count - correction, keep_dims);
+  });
+}
+
+Result<NodeId> softmax(GraphBuilder& builder, NodeId x, std::int64_t axis) {
+  HALYARD_TRY(require_float("softmax", builder, x));
+  HALYARD_ASSIGN(axis, normalize_axis(axis, builder.shape(x).rank()));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    Term exponentials = (wide - wide.reduce(Primitive::reduce_max, {axis})).unary(Primitive::exp);
+    return exponentials / exponentials.reduce(Primitive::reduce_sum, {axis});
+  });
+}
+
+Result<NodeId> log_softmax(GraphBuilder& builder, NodeId x, std::int64_t axis) {
+  HALYARD_TRY(require_float("log_softmax", builder, x));
+  HALYARD_ASSIGN(axis, normalize_axis(axis, builder.shape(x).rank()));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    Term shifted = wide - wide.reduce(Primitive::reduce_max, {axis});
+    Term total = shifted.unary(Primitive::exp).reduce(Primitive::reduce_sum, {axis});
+    return shifted - total.unary(Primitive::log);
+  });
+}
+
+Result<NodeId> layer_norm(GraphBuilder& builder, NodeId x, std::optional<NodeId> scale,
+                          std::optional<NodeId> bias, double epsilon, int axes) {
+  HALYARD_TRY(require_float("layer_norm", builder, x));
+  const Shape& shape = builder.shape(x);
+  if (axes < 1 || static_cast<std::size_t>(axes) > shape.rank())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("layer_norm: {} has no {} last axes to normalize", shape.text(), axes));
+  std::vector<std::int64_t> last(static_cast<std::size_t>(axes));
+  std::iota(last.begin(), last.end(), static_cast<std::int64_t>(shape.rank()) - axes);
+  auto count = static_cast<double>(count_over(shape, last));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    Term centred = wide - mean_of(wide, last, count);
+    Term deviation = (mean_of(centred * centred, last, count) + epsilon).unary(Primitive::sqrt);
+    Term result = centred / deviation;
+    if (scale) result = result * widened(builder, *scale);
+    if (bias) result = result + widened(builder, *bias);
+    return result;
+  });
+}
+
+Result<NodeId> rms_norm(GraphBuilder& builder, NodeId x, std::optional<NodeId> scale, double epsilon) {
+  HALYARD_TRY(require_float("rms_norm", builder, x));
+  HALYARD_ASSIGN(std::int64_t axis, normalize_axis(-1, builder.shape(x).rank()));
+  auto count = static_cast<double>(count_over(builder.shape(x), {axis}));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    Term result = wide / (mean_of(wide * wide, {axis}, count) + epsilon).unary(Primitive::sqrt);
+    return scale ? result * widened(builder, *scale) : result;
+  });
+}
+
+Result<NodeId> l2_normalize(GraphBuilder& builder, NodeId x, std::int64_t axis, double epsilon) {
+  HALYARD_TRY(require_float("l2_normalize", builder, x));
+  HALYARD_ASSIGN(axis, normalize_axis(axis, builder.shape(x).rank()));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    Term length = (wide * wide).reduce(Primitive::reduce_sum, {axis}).unary(Primitive::sqrt);
+    return wide / length.binary(Primitive::max, epsilon);
+  });
+}
+
+Result<NodeId> gelu(GraphBuilder& builder, NodeId x) {
+  HALYARD_TRY(require_float("gelu", builder, x));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    return (wide * 0.5) * ((wide * (1 / std::numbers::sqrt2)).unary(Primitive::erf) + 1);
+  });
+}
+
+Result<NodeId> gelu_tanh(GraphBuilder& builder, NodeId x) {
+  HALYARD_TRY(require_float("gelu_tanh", builder, x));
+  double factor = std::sqrt(2 / std::numbers::pi);
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    Term inner = (wide + (wide * wide * wide) * 0.044715) * factor;
+    return (wide * 0.5) * (inner.unary(Primitive::tanh) + 1);
+  });
+}
+
+Result<NodeId> silu(GraphBuilder& builder, NodeId x) {
+  HALYARD_TRY(require_float("silu", builder, x));
+  return in_accumulator(builder, x, [&](const Term& wide) { return wide * wide.unary(Primitive::sigmoid); });
+}
+
+Result<NodeId> embedding(GraphBuilder& builder, NodeId table, NodeId indices) {
+  if (builder.shape(table).rank() != 2)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("embedding: the table is {}, not [rows, width]", builder.shape(table).text()));
+  return builder.take(table, indices, 0);
+}
+
+Result<NodeId> linear(GraphBuilder& builder, NodeId x, NodeId weight, std::optional<NodeId> bias) {
+  std::size_t rank = builder.shape(x).rank();
+  if (rank == 0 || builder.shape(weight).rank() != 2)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("linear: x is {} and the weight {}, not [..., in] and [out, in]",
+                            builder.shape(x).text(), builder.shape(weight).text()));
+  Term result(builder, builder.dot_general(x, weight, {{static_cast<std::int64_t>(rank) - 1}, {1}, {}, {}}));
+  if (bias) result = result + Term(builder, *bias);
+  return result.node();
+}
+
+Result<NodeId> attention(GraphBuilder& builder, NodeId query, NodeId key, NodeId value,
+                         std::optional<NodeId> mask, std::optional<double> scale) {
+  HALYARD_TRY(require_float("attention", builder, query));
+  std::size_t rank = builder.shape(query).rank();
+  if (rank < 2 || builder.shape(key).rank() < 2 || builder.shape(value).rank() < 2)
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("attention: query {}, key {} and value {} need two axes or more",
+                    builder.shape(query).text(), builder.shape(key).text(), builder.shape(value).text()));
+  double factor = scale.value_or(1 / std::sqrt(static_cast<double>(builder.shape(query)[rank - 1])));
+  HALYARD_ASSIGN(NodeId keys, builder.transpose(key, -2, -1));
+  Term scores(builder, builder.matmul(query, keys));
+  scores = scores.cast(accumulator(builder.element(query))) * factor;
+  if (mask) scores = scores + widened(builder, *mask);
+  Term weights =
+      scores.then([&](NodeId id) { return softmax(builder, id, -1); }).cast(builder.element(query));
+  return weights.then([&](NodeId id) { return builder.matmul(id, value); }).node();
+}
+
+Result<NodeId> masked_mean(GraphBuilder& builder, NodeId x, NodeId mask) {
+  HALYARD_TRY(require_float("masked_mean", builder, x));
+  if (builder.shape(x).rank() != 3 || builder.shape(mask).rank() != 2)
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("masked_mean: x is {} and the mask {}, not [batch, tokens, width] and [batch, tokens]",
+                    builder.shape(x).text(), builder.shape(mask).text()));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    ElementType element = accumulator(builder.element(x));
+    Term flags(builder, builder.unsqueeze(mask, {2}));
+    Term weights = flags.cast(ElementType::boolean).cast(element);
+    Term total = (wide * weights).reduce(Primitive::reduce_sum, {1}, false);
+    Term count = weights.reduce(Primitive::reduce_sum, {1}, false);
+    return total / count.binary(Primitive::max, 1e-9);
+  });
+}
+
+}  // namespace halyard::ops
