@@ -335,4 +335,19 @@ void Lowering::store(TileId tile, Frame& frame) {
     builder.scatter(memory, where.index, stored, frame.mask());
 }
 
+void Lowering::store_once(TileId tile, Frame& frame, const std::vector<Axis>& space) {
+  ValueId here = no_value;
+  for (Axis axis : space) {
+    const Coordinate& coordinate = frame.coordinate(axis);
+    if (value(tile).axes.contains(axis) || extent_of(axis) == 1) continue;
+    ValueId first = builder.compare(Op::eq, coordinate.value, literal(0));
+    here = here == no_value ? first : builder.binary(Op::bit_and, here, first);
+  }
+  if (here == no_value) return store(tile, frame);
+  builder.if_then(here, [&] {
+    Frame inner = frame.inner();
+    store(tile, inner);
+  });
+}
+
 }  // namespace halyard::fusion::lowering

@@ -118,6 +118,9 @@ class Lowering {
   void evaluate_available(const std::vector<TileId>& tiles, Frame& frame);
   /// Carries out a store of the tile program, evaluating what it stores.
   void store(TileId store, Frame& frame);
+  /// The same where the program's iteration space has more axes, `space`, than the stored value: only at
+  /// their first positions.
+  void store_once(TileId store, Frame& frame, const std::vector<Axis>& space);
   /// One row of the op table at these operands (brought to one width).
   ValueId elementwise(ops::Primitive primitive, std::vector<ValueId> operands, ElementType result);
   /// A conversion by the op table (correctly rounded wherever the driver is not).

@@ -211,6 +211,10 @@ class TileBuilder {
   std::optional<Error> error_;
 };
 
+/// The binding of a hand-written kernel (`input`, `output`) whose tensors are row-major without gaps: `extents`
+/// are those of its axes, in order of creation. Fails if one is negative or their number is wrong.
+Result<Binding> contiguous_binding(const TileBuilder::Finished& kernel, const std::vector<std::int64_t>& extents);
+
 Tile operator+(Tile a, Tile b);
 Tile operator-(Tile a, Tile b);
 Tile operator*(Tile a, Tile b);
@@ -224,6 +228,8 @@ Tile sqrt(Tile a);
 Tile rsqrt(Tile a);
 Tile tanh(Tile a);
 Tile erf(Tile a);
+Tile log(Tile a);
+Tile sigmoid(Tile a);
 Tile maximum(Tile a, Tile b);
 Tile minimum(Tile a, Tile b);
 Tile select(Tile condition, Tile a, Tile b);
