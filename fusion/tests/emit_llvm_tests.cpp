@@ -1,0 +1,692 @@
+// Programs printed as LLVM IR and run by the cpu backend, against the interpreter of thread programs: same
+// bits, NaNs counting as equal. Each runs twice: as printed for this processor, and as printed for one
+// without FMA and F16C.
+#include <doctest/doctest.h>
+#include <halyard/base/half.h>
+#include <halyard/fusion/emit_llvm.h>
+#include <halyard/program/builder.h>
+#include <halyard/program/interpret.h>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include "emit_llvm_device.h"
+
+using namespace halyard;
+using namespace halyard::program;
+using fusion::emit_llvm;
+using fusion::LlvmOptions;
+using fusion::tests::CpuDevice;
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+CpuDevice& device() {
+  static CpuDevice opened;
+  return opened;
+}
+
+std::uint64_t element_bits(const Bytes& bytes, ElementType element, std::size_t i) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, bytes.data() + i * byte_size(element), byte_size(element));
+  return bits;
+}
+
+bool is_nan(ElementType element, std::uint64_t bits) {
+  switch (element) {
+    case ElementType::f16:
+      return (bits & 0x7fff) > 0x7c00;
+    case ElementType::bf16:
+      return (bits & 0x7fff) > 0x7f80;
+    case ElementType::f32:
+      return (bits & 0x7fffffff) > 0x7f800000;
+    case ElementType::f64:
+      return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
+    default:
+      return false;
+  }
+}
+
+struct Case {
+  Program program;
+  std::vector<Bytes> buffers;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  Bytes scalars;
+};
+
+void compare(const Case& what, const std::vector<Bytes>& expected, const std::vector<Bytes>& actual) {
+  for (std::size_t b = 0; b < expected.size(); ++b) {
+    ElementType element = what.program.buffers[b].element;
+    std::size_t count = expected[b].size() / byte_size(element);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint64_t want = element_bits(expected[b], element, i);
+      std::uint64_t got = element_bits(actual[b], element, i);
+      if (want == got || (is_nan(element, want) && is_nan(element, got))) continue;
+      INFO("buffer ", what.program.buffers[b].name, " element ", i, " of type ", std::string(name(element)));
+      REQUIRE_EQ(got, want);
+    }
+  }
+}
+
+/// The fact that every test states: the printed program does what the interpreter does.
+void check_agrees(const Case& what) {
+  CAPTURE(what.program.name);
+  auto interpreter = Interpreter::prepare(what.program);
+  REQUIRE_MESSAGE(interpreter.has_value(), interpreter.error().message);
+  std::vector<Bytes> expected = what.buffers;
+  std::vector<BufferView> views;
+  for (Bytes& bytes : expected) views.push_back({bytes.data(), bytes.size()});
+  Status interpreted = interpreter->run(what.grid, views, what.scalars);
+  REQUIRE_MESSAGE(interpreted.has_value(), interpreted.error().message);
+
+  LlvmOptions plain = device().options();
+  plain.has_fma = plain.has_half_conversion = false;
+  bool needs_fma = what.program.note == "needs fma";
+  for (const LlvmOptions& options : {device().options(), plain}) {
+    if (needs_fma && !options.has_fma) continue;
+    auto text = emit_llvm(what.program, options);
+    REQUIRE_MESSAGE(text.has_value(), text.error().message);
+    std::vector<Bytes> actual = what.buffers;
+    Status ran = device().run(what.program, *text, what.grid, actual, what.scalars);
+    if (!ran) MESSAGE(*text);
+    REQUIRE_MESSAGE(ran.has_value(), ran.error().message);
+    compare(what, expected, actual);
+  }
+}
+
+/// Bytes of `count` elements: special values first, then random bit patterns.
+Bytes interesting(ElementType element, std::size_t count, unsigned seed = 1) {
+  std::mt19937_64 random(seed * 7919 + static_cast<unsigned>(element));
+  std::vector<std::uint64_t> special;
+  switch (element) {
+    case ElementType::f16:
+      special = {0, 0x8000, 0x3c00, 0xbc00, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 1, 0x03ff, 0x0400, 0x8001};
+      break;
+    case ElementType::bf16:
+      special = {0, 0x8000, 0x3f80, 0xbf80, 0x7f7f, 0x7f80, 0xff80, 0x7fc0, 1, 0x007f, 0x0080, 0x8001};
+      break;
+    case ElementType::f32:
+      for (float value : {0.0f,
+                          -0.0f,
+                          1.0f,
+                          -1.5f,
+                          2.5f,
+                          0.5f,
+                          65519.0f,
+                          65520.0f,
+                          65536.0f,
+                          1e-45f,
+                          1e-38f,
+                          3.4e38f,
+                          6e-8f,
+                          2.98e-8f,
+                          2.9e-8f,
+                          1.00048828125f,
+                          1.00390625f,
+                          8388609.0f,
+                          std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN()})
+        special.push_back(std::bit_cast<std::uint32_t>(value));
+      break;
+    case ElementType::f64:
+      for (double value :
+           {0.0, -0.0, 1.0, -1.5, 1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-8 + 0x1p-40, 65520.0, 65519.9999999,
+            1e-320, 5e-324, 1e308, 3.4028235677973366e38, 0x1p-25, 0x1p-25 + 0x1p-60,
+            std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+        special.push_back(std::bit_cast<std::uint64_t>(value));
+      break;
+    case ElementType::boolean:
+      special = {0, 1};
+      break;
+    default:
+      special = {0,
+                 1,
+                 ~0ull,
+                 0x7f,
+                 0x80,
+                 0x7fff,
+                 0x8000,
+                 0x7fffffff,
+                 0x80000000,
+                 16777217,
+                 (1ull << 53) + 1,
+                 0x7fffffffffffffff,
+                 1ull << 63,
+                 65519,
+                 65520,
+                 65536,
+                 0x0100800000000001ull,
+                 0x0100800000000000ull,
+                 0xfeff7fffffffffffull,
+                 257,
+                 0x8080000001};
+  }
+  Bytes bytes(count * byte_size(element));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t bits = i < special.size() ? special[i] : random();
+    if (element == ElementType::boolean) bits &= 1;
+    bool moderate =
+        is_float(element) && i >= special.size() && i % 3 != 0;  // of middling size, so that sums round
+    if (moderate) {
+      double value =
+          std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), -62) * (1 << (random() % 8));
+      bits = element == ElementType::f64   ? std::bit_cast<std::uint64_t>(value)
+             : element == ElementType::f32 ? std::bit_cast<std::uint32_t>(static_cast<float>(value))
+             : element == ElementType::f16 ? f16_from_double(value)
+                                           : bf16_from_double(value);
+    }
+    std::memcpy(bytes.data() + i * byte_size(element), &bits, byte_size(element));
+  }
+  return bytes;
+}
+
+Bytes zeros(ElementType element, std::size_t count) {
+  return Bytes(count * byte_size(element), std::byte{0x5a});
+}
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+  Bytes bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+constexpr ElementType all_elements[] = {
+    ElementType::boolean, ElementType::i8,  ElementType::i16, ElementType::i32, ElementType::i64,
+    ElementType::u8,      ElementType::u16, ElementType::u32, ElementType::u64, ElementType::f16,
+    ElementType::bf16,    ElementType::f32, ElementType::f64};
+
+/// A program of one workgroup per `lanes` elements: out = compute(inputs).
+Case lane_wise(const std::string& name, std::vector<ElementType> inputs, ElementType output,
+               std::uint16_t lanes, std::size_t count,
+               const std::function<ValueId(Builder&, const std::vector<ValueId>&)>& compute) {
+  Builder b(name);
+  std::vector<MemoryRef> memory;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    memory.push_back(b.buffer("in" + std::to_string(i), inputs[i], Access::read));
+  MemoryRef out = b.buffer("out", output, Access::write);
+  ValueId first = b.mul(b.builtin(Builtin::workgroup_x), b.i32(lanes));
+  std::vector<ValueId> values;
+  for (MemoryRef input : memory) values.push_back(b.load(input, first, lanes));
+  b.store(out, first, compute(b, values));
+  Case result{std::move(b).finish(), {}, {static_cast<std::uint32_t>(count / lanes), 1, 1}, {}};
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    result.buffers.push_back(interesting(inputs[i], count, static_cast<unsigned>(i + 1)));
+  result.buffers.push_back(zeros(output, count));
+  return result;
+}
+
+std::string test_name(const char* stem, Op op, ElementType element, unsigned lanes) {
+  return std::string(stem) + std::to_string(static_cast<unsigned>(op)) + "_" + std::string(name(element)) +
+         "_" + std::to_string(lanes);
+}
+
+constexpr std::size_t element_count = 320;
+
+void check_binary(Op op, ElementType element, std::uint16_t lanes) {
+  bool division = is_integer(element) && (op == Op::div || op == Op::rem);
+  bool shift = op == Op::shl || op == Op::shr;
+  Case what = lane_wise(
+      test_name("binary", op, element, lanes), {element, element}, element, lanes, element_count,
+      [&](Builder& b, const std::vector<ValueId>& v) {
+        ValueId right = v[1];
+        Type t = b.type(right);
+        if (division)
+          right = b.binary(Op::bit_or, b.binary(Op::bit_and, right, b.constant(t, 63)), b.constant(t, 1));
+        if (shift)
+          right =
+              b.binary(Op::bit_and, right, b.constant(t, static_cast<double>(8 * byte_size(element) - 1)));
+        return b.binary(op, v[0], right);
+      });
+  check_agrees(what);
+}
+
+}  // namespace
+
+TEST_CASE("arithmetic on every type has the interpreter's bits") {
+  for (ElementType element : all_elements) {
+    if (element == ElementType::boolean) continue;
+    for (Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::rem}) {
+      if (is_float(element) && op == Op::rem) continue;
+      check_binary(op, element, 8);
+    }
+  }
+}
+
+TEST_CASE("vectors of 1, 2, 4, 16, 32 and 64 lanes compute as scalars do") {
+  for (std::uint16_t lanes : {1, 2, 4, 16, 32, 64})
+    for (ElementType element :
+         {ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i32, ElementType::i64})
+      check_binary(Op::add, element, lanes);
+}
+
+TEST_CASE("bits and shifts of integers") {
+  for (ElementType element : all_elements) {
+    if (is_float(element)) continue;
+    for (Op op : {Op::bit_and, Op::bit_or, Op::bit_xor}) check_binary(op, element, 16);
+    if (element == ElementType::boolean) continue;
+    for (Op op : {Op::shl, Op::shr}) check_binary(op, element, 4);
+  }
+}
+
+TEST_CASE("the upper half of a product") {
+  for (ElementType element : {ElementType::i32, ElementType::u32, ElementType::i64, ElementType::u64})
+    for (std::uint16_t lanes : {1, 8}) check_binary(Op::mul_high, element, lanes);
+}
+
+TEST_CASE("unary operations on every type that has them") {
+  for (ElementType element : all_elements) {
+    std::vector<Op> ops;
+    if (is_float(element)) ops = {Op::neg, Op::abs, Op::sqrt, Op::floor, Op::ceil, Op::trunc, Op::round_even};
+    if (is_integer(element)) ops = {Op::neg, Op::abs, Op::bit_not};
+    if (is_integer(element) && !is_signed(element)) ops = {Op::bit_not};
+    if (element == ElementType::boolean) ops = {Op::bit_not};
+    for (Op op : ops)
+      for (std::uint16_t lanes : {1, 8})
+        check_agrees(lane_wise(test_name("unary", op, element, lanes), {element}, element, lanes,
+                               element_count,
+                               [&](Builder& b, const std::vector<ValueId>& v) { return b.unary(op, v[0]); }));
+  }
+}
+
+TEST_CASE("fma rounds once in every float type, with and without the instruction") {
+  for (ElementType element : {ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64})
+    for (std::uint16_t lanes : {1, 8}) {
+      Case what =
+          lane_wise(test_name("fma", Op::fma, element, lanes), {element, element, element}, element, lanes,
+                    1920, [&](Builder& b, const std::vector<ValueId>& v) { return b.fma(v[0], v[1], v[2]); });
+      if (element == ElementType::f64) what.program.note = "needs fma";
+      check_agrees(what);
+    }
+}
+
+TEST_CASE("comparisons are false on NaN, but for ne; selects choose per lane") {
+  for (ElementType element : all_elements)
+    for (Op op : {Op::eq, Op::ne, Op::lt, Op::le, Op::gt, Op::ge}) {
+      if (element == ElementType::boolean && op != Op::eq && op != Op::ne) continue;
+      check_agrees(lane_wise(
+          test_name("compare", op, element, 8), {element, element}, ElementType::boolean, 8, element_count,
+          [&](Builder& b, const std::vector<ValueId>& v) { return b.compare(op, v[0], v[1]); }));
+      check_agrees(lane_wise(test_name("select", op, element, 8), {element, element}, element, 8,
+                             element_count, [&](Builder& b, const std::vector<ValueId>& v) {
+                               return b.select(b.compare(op, v[0], v[1]), v[1], v[0]);
+                             }));
+    }
+}
+
+TEST_CASE("casts between all pairs of types round once") {
+  for (ElementType from : all_elements)
+    for (ElementType to : all_elements) {
+      if (from == to) continue;
+      for (std::uint16_t lanes : {1, 8}) {
+        bool bounded = is_float(from) && is_integer(to);
+        std::string name = "cast_" + std::string(halyard::name(from)) + "_" + std::string(halyard::name(to)) +
+                           "_" + std::to_string(lanes);
+        Case what =
+            lane_wise(name, {from}, to, lanes, element_count, [&](Builder& b, const std::vector<ValueId>& v) {
+              if (!bounded) return b.cast(to, v[0]);
+              // out of range is undefined: keep to values that every integer type holds
+              ValueId value = v[0];
+              Type t = b.type(value);
+              ValueId inside =
+                  b.binary(Op::bit_and, b.compare(Op::gt, value, b.constant(t, is_signed(to) ? -120 : -0.5)),
+                           b.compare(Op::lt, value, b.constant(t, 120)));
+              return b.cast(to, b.select(inside, value, b.constant(t, 3)));
+            });
+        check_agrees(what);
+      }
+    }
+}
+
+TEST_CASE("large floats become integers exactly") {
+  for (ElementType to : {ElementType::i32, ElementType::u32, ElementType::i64, ElementType::u64}) {
+    Case what = lane_wise("large_" + std::string(name(to)), {ElementType::f64}, to, 8, 64,
+                          [&](Builder& b, const std::vector<ValueId>& v) { return b.cast(to, v[0]); });
+    double limit = std::ldexp(1.0, static_cast<int>(8 * byte_size(to)) - (is_signed(to) ? 1 : 0));
+    std::vector<double> values;
+    std::mt19937_64 random(5);
+    for (int i = 0; i < 64; ++i)
+      values.push_back(limit * (static_cast<double>(random() >> 11) * 0x1p-53) *
+                       (is_signed(to) && i % 2 ? -1 : 1));
+    what.buffers[0] = bytes_of(values);
+    check_agrees(what);
+  }
+}
+
+TEST_CASE("bitcasts keep the bits, and a boolean is a byte") {
+  auto check = [](ElementType from, std::uint16_t from_lanes, ElementType to, std::uint16_t to_lanes) {
+    Builder b("bitcast_" + std::string(name(from)) + "_" + std::string(name(to)));
+    MemoryRef in = b.buffer("in", from, Access::read);
+    MemoryRef out = b.buffer("out", to, Access::write);
+    b.store(out, b.i64(0), b.bitcast({to, to_lanes}, b.load(in, b.i64(0), from_lanes)));
+    check_agrees(
+        {std::move(b).finish(), {interesting(from, from_lanes), zeros(to, to_lanes)}, {1, 1, 1}, {}});
+  };
+  check(ElementType::f32, 8, ElementType::i32, 8);
+  check(ElementType::i64, 4, ElementType::u16, 16);
+  check(ElementType::f16, 8, ElementType::i32, 4);
+  check(ElementType::bf16, 1, ElementType::u16, 1);
+  check(ElementType::f64, 1, ElementType::u32, 2);
+  check(ElementType::u8, 4, ElementType::f32, 1);
+}
+
+TEST_CASE("a triad with a masked tail touches nothing beyond it") {
+  Builder b("triad");
+  MemoryRef x = b.buffer("b", ElementType::f32, Access::read);
+  MemoryRef y = b.buffer("c", ElementType::f32, Access::read);
+  MemoryRef z = b.buffer("d", ElementType::f32, Access::read);
+  MemoryRef out = b.buffer("a", ElementType::f32, Access::write);
+  ValueId n = b.parameter("n", ElementType::i64);
+  ValueId first = b.mul(b.cast(ElementType::i64, b.builtin(Builtin::workgroup_x)), b.i64(8));
+  ValueId lanes = b.add(b.splat(first, 8), b.iota({ElementType::i64, 8}));
+  ValueId mask = b.compare(Op::lt, lanes, b.splat(n, 8));
+  auto read = [&](MemoryRef memory) { return b.load(memory, first, 8, mask); };
+  b.store(out, first, b.add(b.mul(read(x), read(y)), read(z)), mask);
+  Program program = std::move(b).finish();
+  const std::size_t count = 1003;
+  Case what{program, {}, {126, 1, 1}, bytes_of(std::vector<std::int64_t>{static_cast<std::int64_t>(count)})};
+  for (unsigned i = 0; i < 3; ++i) what.buffers.push_back(interesting(ElementType::f32, count, i + 1));
+  what.buffers.push_back(zeros(ElementType::f32, count));
+  check_agrees(what);
+}
+
+TEST_CASE(
+    "masked loads give zero and masked stores leave memory alone, for every type and also for one lane") {
+  for (ElementType element : all_elements)
+    for (std::uint16_t lanes : {1, 4, 16}) {
+      Builder b("masked_" + std::string(name(element)) + std::to_string(lanes));
+      MemoryRef in = b.buffer("in", element, Access::read);
+      MemoryRef keep = b.buffer("mask", ElementType::boolean, Access::read);
+      MemoryRef out = b.buffer("out", element, Access::write);
+      MemoryRef loaded = b.buffer("loaded", element, Access::write);
+      ValueId first = b.mul(b.builtin(Builtin::workgroup_x), b.i32(lanes));
+      ValueId mask = b.load(keep, first, lanes);
+      ValueId value = b.load(in, first, lanes, mask);
+      b.store(loaded, first, value);
+      b.store(out, first, b.load(in, first, lanes), mask);
+      b.store(out, first, value, b.boolean(false, lanes));
+      check_agrees({std::move(b).finish(),
+                    {interesting(element, 64), interesting(ElementType::boolean, 64), zeros(element, 64),
+                     zeros(element, 64)},
+                    {64u / lanes, 1, 1},
+                    {}});
+    }
+}
+
+TEST_CASE("a mask known when printing costs nothing") {
+  Builder b("known_mask");
+  MemoryRef in = b.buffer("in", ElementType::f32, Access::read);
+  MemoryRef out = b.buffer("out", ElementType::f32, Access::write);
+  b.store(out, b.i64(0), b.load(in, b.i64(0), 8, b.boolean(true, 8)), b.boolean(true, 8));
+  Program program = std::move(b).finish();
+  auto text = emit_llvm(program, device().options());
+  REQUIRE(text);
+  CHECK_EQ(text->find("masked"), std::string::npos);
+}
+
+TEST_CASE("gathers and scatters, whole and masked") {
+  for (ElementType element : {ElementType::f32, ElementType::bf16, ElementType::boolean, ElementType::i64})
+    for (ElementType index_element : {ElementType::i32, ElementType::i64})
+      for (bool masked : {false, true}) {
+        Builder b("gather_" + std::string(name(element)));
+        MemoryRef in = b.buffer("in", element, Access::read);
+        MemoryRef where = b.buffer("where", index_element, Access::read);
+        MemoryRef keep = b.buffer("mask", ElementType::boolean, Access::read);
+        MemoryRef out = b.buffer("out", element, Access::write);
+        MemoryRef spread = b.buffer("spread", element, Access::write);
+        ValueId first = b.mul(b.builtin(Builtin::workgroup_x), b.i32(8));
+        ValueId indices = b.load(where, first, 8);
+        ValueId mask = masked ? b.load(keep, first, 8) : no_value;
+        ValueId value = b.gather(in, indices, mask);
+        b.store(out, first, value);
+        b.scatter(spread, indices, value, mask);
+        std::vector<std::int32_t> order32;
+        std::vector<std::int64_t> order64;
+        for (int i = 0; i < 32; ++i) {
+          order32.push_back((i * 11 + 5) % 32);
+          order64.push_back((i * 11 + 5) % 32);
+        }
+        check_agrees({std::move(b).finish(),
+                      {interesting(element, 32),
+                       index_element == ElementType::i32 ? bytes_of(order32) : bytes_of(order64),
+                       interesting(ElementType::boolean, 32), zeros(element, 32), zeros(element, 32)},
+                      {4, 1, 1},
+                      {}});
+      }
+}
+
+TEST_CASE("shuffles, folds, inserts and extracts move lanes as they say") {
+  Builder b("lanes");
+  MemoryRef in = b.buffer("in", ElementType::f32, Access::read);
+  MemoryRef out = b.buffer("out", ElementType::f32, Access::write);
+  ValueId v = b.load(in, b.i32(0), 16);
+  ValueId low = b.slice(v, 0, 8);
+  ValueId high = b.slice(v, 8, 8);
+  b.store(out, b.i32(0), b.shuffle(low, high, {7, 15, 0, 8, 3, 3, 12, 1}));
+  b.store(out, b.i32(8), b.concat(high, low));
+  ValueId folded = b.add(low, high);
+  for (std::uint16_t lanes : {4, 2, 1})
+    folded = b.add(b.slice(folded, 0, lanes), b.slice(folded, lanes, lanes));
+  b.store(out, b.i32(24), folded);
+  b.store(out, b.i32(25), b.insert(b.splat(b.extract(v, 5), 4), folded, 2));
+  b.store(out, b.i32(29), b.concat(b.extract(v, 3), folded));
+  b.store(out, b.i32(31), b.shuffle(b.extract(v, 1), b.extract(v, 2), {1}));
+  check_agrees({std::move(b).finish(),
+                {interesting(ElementType::f32, 16), zeros(ElementType::f32, 32)},
+                {1, 1, 1},
+                {}});
+}
+
+TEST_CASE("loops carry vectors, nest, and may run zero times") {
+  Builder b("carried");
+  MemoryRef in = b.buffer("in", ElementType::f32, Access::read);
+  MemoryRef out = b.buffer("out", ElementType::f32, Access::write);
+  ValueId rows = b.parameter("rows", ElementType::i32);
+  ValueId columns = b.parameter("columns", ElementType::i32);
+  ValueId zero = b.constant({ElementType::f32, 8}, 0);
+  auto sums = b.for_loop(b.i32(0), rows, b.i32(1), {zero, b.f32(1)}, [&](ValueId row, auto carried) {
+    auto inner = b.for_loop(
+        b.i32(0), columns, b.i32(8), {carried[0]},
+        [&](ValueId column, auto sum) {
+          ValueId at = b.add(b.mul(row, columns), column);
+          return std::vector<ValueId>{b.add(sum[0], b.load(in, at, 8))};
+        },
+        4);
+    return std::vector<ValueId>{inner[0], b.mul(carried[1], b.f32(0.5f))};
+  });
+  b.store(out, b.i32(0), sums[0]);
+  b.store(out, b.i32(8), sums[1]);
+  Program program = std::move(b).finish();
+  auto scalars = [](std::int32_t r, std::int32_t c) { return bytes_of(std::vector<std::int32_t>{r, c}); };
+  check_agrees(
+      {program, {interesting(ElementType::f32, 320), zeros(ElementType::f32, 9)}, {1, 1, 1}, scalars(5, 64)});
+  check_agrees(
+      {program, {interesting(ElementType::f32, 320), zeros(ElementType::f32, 9)}, {1, 1, 1}, scalars(0, 64)});
+  check_agrees(
+      {program, {interesting(ElementType::f32, 320), zeros(ElementType::f32, 9)}, {1, 1, 1}, scalars(3, 0)});
+}
+
+TEST_CASE("branches give results, within loops too") {
+  Builder b("branches");
+  MemoryRef in = b.buffer("in", ElementType::i32, Access::read);
+  MemoryRef out = b.buffer("out", ElementType::i32, Access::read_write);
+  auto total = b.for_loop(b.i32(0), b.i32(64), b.i32(1), {b.i32(0)}, [&](ValueId i, auto sum) {
+    ValueId value = b.load(in, i);
+    ValueId positive = b.compare(Op::gt, value, b.i32(0));
+    auto chosen = b.if_else(
+        positive, [&] { return std::vector<ValueId>{b.add(sum[0], value)}; },
+        [&] {
+          b.if_then(b.compare(Op::eq, b.rem(i, b.i32(3)), b.i32(0)), [&] { b.store(out, i, value); });
+          return std::vector<ValueId>{b.sub(sum[0], b.i32(1))};
+        });
+    return std::vector<ValueId>{chosen[0]};
+  });
+  b.store(out, b.i32(0), total[0]);
+  check_agrees({std::move(b).finish(),
+                {interesting(ElementType::i32, 64), zeros(ElementType::i32, 64)},
+                {1, 1, 1},
+                {}});
+}
+
+TEST_CASE("shared arrays are the task's scratch") {
+  Builder b("scratch");
+  MemoryRef in = b.buffer("in", ElementType::f32, Access::read);
+  MemoryRef out = b.buffer("out", ElementType::f32, Access::write);
+  MemoryRef row = b.shared("row", ElementType::f32, 24);
+  MemoryRef flags = b.shared("flags", ElementType::boolean, 24);
+  MemoryRef wide = b.shared("wide", ElementType::f64, 24);
+  ValueId first = b.mul(b.builtin(Builtin::workgroup_x), b.i32(24));
+  b.for_loop(b.i32(0), b.i32(24), b.i32(1), {}, [&](ValueId i, auto) {
+    ValueId value = b.load(in, b.add(first, i));
+    b.store(row, i, value);
+    b.store(flags, i, b.compare(Op::gt, value, b.f32(0)));
+    b.store(wide, i, b.cast(ElementType::f64, value));
+    return std::vector<ValueId>{};
+  });
+  b.barrier(Scope::workgroup);
+  b.for_loop(b.i32(0), b.i32(24), b.i32(8), {}, [&](ValueId i, auto) {
+    ValueId reversed = b.gather(row, b.sub(b.splat(b.sub(b.i32(23), i), 8), b.iota({ElementType::i32, 8})));
+    ValueId twice = b.cast(ElementType::f32, b.load(wide, i, 8));
+    b.store(out, b.add(first, i), b.select(b.load(flags, i, 8), reversed, twice));
+    return std::vector<ValueId>{};
+  });
+  check_agrees({std::move(b).finish(),
+                {interesting(ElementType::f32, 24 * 50), zeros(ElementType::f32, 24 * 50)},
+                {50, 1, 1},
+                {}});
+}
+
+TEST_CASE("a workgroup knows its place in a grid of three dimensions, however the grid is split") {
+  Builder b("places");
+  MemoryRef out = b.buffer("out", ElementType::i32, Access::write);
+  auto builtin = [&](Builtin which) { return b.builtin(which); };
+  ValueId x = builtin(Builtin::workgroup_x), y = builtin(Builtin::workgroup_y),
+          z = builtin(Builtin::workgroup_z);
+  ValueId gx = builtin(Builtin::grid_x), gy = builtin(Builtin::grid_y), gz = builtin(Builtin::grid_z);
+  ValueId linear = b.add(x, b.mul(gx, b.add(y, b.mul(gy, z))));
+  ValueId at = b.mul(linear, b.i32(4));
+  b.store(out, at, x);
+  b.store(out, b.add(at, b.i32(1)), y);
+  b.store(out, b.add(at, b.i32(2)), z);
+  b.store(out, b.add(at, b.i32(3)), b.add(gz, builtin(Builtin::lane)));
+  Program program = std::move(b).finish();
+  check_agrees({program, {zeros(ElementType::i32, 4 * 7 * 5 * 3)}, {7, 5, 3}, {}});
+  check_agrees({program, {zeros(ElementType::i32, 4 * 97)}, {1, 97, 1}, {}});
+  check_agrees({program, {zeros(ElementType::i32, 4)}, {1, 1, 1}, {}});
+}
+
+TEST_CASE("scalar parameters of every type arrive") {
+  Builder b("parameters");
+  MemoryRef out = b.buffer("out", ElementType::f64, Access::write);
+  int i = 0;
+  for (ElementType element : all_elements)
+    b.store(out, b.i32(i++),
+            b.cast(ElementType::f64, b.parameter("p" + std::string(name(element)), element)));
+  Program program = std::move(b).finish();
+  std::vector<std::uint32_t> offsets = scalar_offsets(program);
+  Bytes scalars(offsets.back());
+  for (std::size_t k = 0; k < std::size(all_elements); ++k) {
+    Bytes value = interesting(all_elements[k], 3);
+    std::memcpy(scalars.data() + offsets[k], value.data() + 2 * byte_size(all_elements[k]),
+                byte_size(all_elements[k]));
+  }
+  scalars[offsets[0]] = std::byte{1};
+  check_agrees({program, {zeros(ElementType::f64, std::size(all_elements))}, {1, 1, 1}, scalars});
+}
+
+TEST_CASE("lane exchanges of a subgroup of one lane give the value itself") {
+  Builder b("alone");
+  MemoryRef in = b.buffer("in", ElementType::f32, Access::read);
+  MemoryRef out = b.buffer("out", ElementType::f32, Access::write);
+  ValueId v = b.load(in, b.i32(0), 4);
+  b.barrier(Scope::subgroup);
+  b.store(out, b.i32(0), b.broadcast_lane(b.shuffle_lane(v, b.i32(0)), 0));
+  Program program = std::move(b).finish();
+  auto text = emit_llvm(program, device().options());
+  REQUIRE(text);
+  std::vector<Bytes> buffers{interesting(ElementType::f32, 4), zeros(ElementType::f32, 4)};
+  REQUIRE(device().run(program, *text, {1, 1, 1}, buffers, {}));
+  CHECK(buffers[0] == buffers[1]);
+}
+
+TEST_CASE("a 6 by 16 register tile accumulates k in ascending order") {
+  Builder b("register_tile");
+  MemoryRef a = b.buffer("a", ElementType::f32, Access::read);
+  MemoryRef w = b.buffer("b", ElementType::f32, Access::read);
+  MemoryRef c = b.buffer("c", ElementType::f32, Access::write);
+  ValueId depth = b.parameter("k", ElementType::i64);
+  std::vector<ValueId> zero(12, b.constant({ElementType::f32, 8}, 0));
+  auto sums = b.for_loop(b.i64(0), depth, b.i64(1), zero, [&](ValueId k, auto carried) {
+    std::vector<ValueId> next;
+    ValueId row = b.mul(k, b.i64(16));
+    ValueId low = b.load(w, row, 8);
+    ValueId high = b.load(w, b.add(row, b.i64(8)), 8);
+    for (int i = 0; i < 6; ++i) {
+      ValueId x = b.splat(b.load(a, b.add(b.mul(k, b.i64(6)), b.i64(i))), 8);
+      next.push_back(b.fma(x, low, carried[static_cast<std::size_t>(2 * i)]));
+      next.push_back(b.fma(x, high, carried[static_cast<std::size_t>(2 * i + 1)]));
+    }
+    return next;
+  });
+  for (int i = 0; i < 12; ++i) b.store(c, b.i64(8 * i), sums[static_cast<std::size_t>(i)]);
+  check_agrees({std::move(b).finish(),
+                {interesting(ElementType::f32, 6 * 100), interesting(ElementType::f32, 16 * 100, 9),
+                 zeros(ElementType::f32, 96)},
+                {1, 1, 1},
+                bytes_of(std::vector<std::int64_t>{100})});
+}
+
+TEST_CASE("notes are comments and can never become code") {
+  Builder b("noted");
+  MemoryRef out = b.buffer("out\nret void", ElementType::f32, Access::write);
+  b.comment("first\n  call void @abort()");
+  b.store(out, b.i32(0), b.add(b.f32(1), b.f32(2)));
+  b.note("one\rand a half\n}");
+  Program program = std::move(b).finish();
+  program.note = "line one\nline two\r}";
+  auto text = emit_llvm(program, device().options());
+  REQUIRE(text);
+  CHECK_NE(text->find("; line two"), std::string::npos);
+  CHECK_NE(text->find("; one and a half"), std::string::npos);
+  std::vector<Bytes> buffers{zeros(ElementType::f32, 1)};
+  REQUIRE(device().run(program, *text, {1, 1, 1}, buffers, {}));
+}
+
+TEST_CASE("the text declares nothing but LLVM's intrinsics and carries no fast-math") {
+  Case what =
+      lane_wise("plain", {ElementType::f16, ElementType::f16, ElementType::f16}, ElementType::f16, 8, 64,
+                [&](Builder& b, const std::vector<ValueId>& v) { return b.fma(v[0], v[1], v[2]); });
+  auto text = emit_llvm(what.program, device().options());
+  REQUIRE(text);
+  for (std::size_t at = text->find("declare"); at != std::string::npos; at = text->find("declare", at + 1))
+    CHECK_EQ(text->substr(text->find('@', at), 6), "@llvm.");
+  for (const char* flag : {"fast", "contract", "reassoc", "nnan", "ninf", "nsz", "arcp", "afn"})
+    CHECK_EQ(text->find(std::string(" ") + flag + " "), std::string::npos);
+}
+
+TEST_CASE("what cannot be printed is an error that names the kernel and the remedy") {
+  Builder wide("wide_group");
+  Program program = std::move(wide).finish();
+  program.workgroup_size[0] = 64;
+  auto text = emit_llvm(program, {});
+  REQUIRE_FALSE(text);
+  CHECK_EQ(text.error().code, ErrorCode::unsupported);
+  CHECK_NE(text.error().message.find("wide_group"), std::string::npos);
+
+  Case exact = lane_wise("double_fma", {ElementType::f64}, ElementType::f64, 1, 8,
+                         [&](Builder& b, const std::vector<ValueId>& v) { return b.fma(v[0], v[0], v[0]); });
+  CHECK_EQ(emit_llvm(exact.program, {}).error().code, ErrorCode::unsupported);
+  Case rounding =
+      lane_wise("rounding", {ElementType::f32}, ElementType::f32, 1, 8,
+                [&](Builder& b, const std::vector<ValueId>& v) { return b.unary(Op::floor, v[0]); });
+  CHECK_EQ(emit_llvm(rounding.program, {}).error().code, ErrorCode::unsupported);
+
+  Program unnamed;
+  unnamed.name = "no name";
+  CHECK_EQ(emit_llvm(unnamed, {}).error().code, ErrorCode::invalid_argument);
+}
