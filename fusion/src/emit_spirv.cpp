@@ -53,9 +53,9 @@ Status Emitter::check() const {
                  e == ElementType::f32 || e == ElementType::u8 || e == ElementType::u16 ||
                  contains(options_.facts.arithmetic_types, e);
     if (!known)
-      return fail(
-          ErrorCode::internal,
-          fmt::format("emit_spirv: program {} still computes in {} after legalization", program_.name, name(e)));
+      return fail(ErrorCode::internal,
+                  fmt::format("emit_spirv: program {} still computes in {} after legalization", program_.name,
+                              name(e)));
     if (type.lanes == 0 || (type.lanes & (type.lanes - 1)) != 0)
       return fail(ErrorCode::invalid_argument,
                   fmt::format("emit_spirv: program {} has a value of {} lanes; lanes are a power of two",
@@ -66,8 +66,9 @@ Status Emitter::check() const {
 
 Result<Words> Emitter::run() {
   HALYARD_TRY(check());
-  reads_coherently_ = workgroup_lanes(program_) > 1 &&
-                      any_instruction(program_.body, [](const Instruction& i) { return i.op == Op::barrier; });
+  reads_coherently_ =
+      workgroup_lanes(program_) > 1 &&
+      any_instruction(program_.body, [](const Instruction& i) { return i.op == Op::barrier; });
   if (options_.names && !program_.note.empty()) module_.string(program_.note);
   if (uses_physical_addresses()) module_.capability(spv::CapabilityPhysicalStorageBufferAddresses);
 
@@ -89,9 +90,9 @@ Result<Words> Emitter::run() {
 
   finish_views();
   declare_float_controls();
-  return module_.finish(function_, program_.name,
-                        uses_physical_addresses() ? spv::AddressingModelPhysicalStorageBuffer64
-                                                  : spv::AddressingModelLogical);
+  return module_.finish(
+      function_, program_.name,
+      uses_physical_addresses() ? spv::AddressingModelPhysicalStorageBuffer64 : spv::AddressingModelLogical);
 }
 
 void Emitter::declare_float_controls() {
@@ -120,13 +121,13 @@ void Emitter::declare_scalars() {
   bool by_buffer = hy_spirv_scalars_by_buffer(model, buffers, offsets.back(), options_.max_scalar_bytes) != 0;
   std::uint32_t address_bytes = uses_physical_addresses() ? 8 * buffers : 0;
 
-  // Addresses are members of pointer type, which needs no 64-bit integers.
+  // Addresses are pairs of words, which needs no 64-bit integers.
   std::vector<Id> members;
   std::vector<std::uint32_t> member_offsets;
   std::vector<std::string> names;
   if (uses_physical_addresses()) {
     for (std::uint32_t i = 0; i < buffers; ++i) {
-      members.push_back(view({program::MemoryRef::Space::buffer, i}, 1).block_pointer_type);
+      members.push_back(vector_of(module_.type_int(32), 2));
       member_offsets.push_back(8 * i);
       names.push_back(program_.buffers[i].name + "_address");
     }
@@ -166,7 +167,7 @@ void Emitter::declare_scalars() {
     module_.decorate(scalar_block_, spv::DecorationDescriptorSet, {HY_SPIRV_DESCRIPTOR_SET});
     module_.decorate(scalar_block_, spv::DecorationBinding, {buffers});
   }
-  base_addresses_.assign(uses_physical_addresses() ? buffers : 0, addresses);
+  address_block_ = addresses;
 }
 
 Emitter::Parts Emitter::parameter(const Instruction& instruction) {
@@ -209,7 +210,8 @@ Id Emitter::builtin_value(Builtin which) {
     case Builtin::grid_z:
       return component(spv::BuiltInNumWorkgroups, axis - 3);
     case Builtin::lane: {
-      // With full subgroups the number follows from the subgroup's, which holds however a driver deals lanes out.
+      // With full subgroups the number follows from the subgroup's, which holds however a driver deals lanes
+      // out.
       std::uint32_t size = program_.subgroup_size;
       if (size == 0 || workgroup_lanes(program_) % size != 0)
         return emit(spv::OpLoad, word_type, {builtin_variable(spv::BuiltInLocalInvocationIndex, word_type)});

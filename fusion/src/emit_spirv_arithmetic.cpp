@@ -12,7 +12,8 @@ Id Emitter::emit_float(spv::Op op, Id type, std::initializer_list<Id> operands) 
   return result;
 }
 
-Id Emitter::emit_extended(GLSLstd450 instruction, Id type, std::initializer_list<Id> operands, bool is_float) {
+Id Emitter::emit_extended(GLSLstd450 instruction, Id type, std::initializer_list<Id> operands,
+                          bool is_float) {
   Words words{module_.extended_instructions(), static_cast<std::uint32_t>(instruction)};
   words.insert(words.end(), operands.begin(), operands.end());
   Id result = emit(spv::OpExtInst, type, words);
@@ -221,8 +222,8 @@ Emitter::Parts Emitter::iota(const Instruction& instruction) {
   for (std::uint32_t part = 0; part < part_count(instruction.type); ++part) {
     std::vector<Id> lanes;
     for (std::uint32_t lane = 0; lane < width; ++lane)
-      lanes.push_back(scalar_constant(instruction.type.element,
-                                      (instruction.immediate + part * width + lane) & mask));
+      lanes.push_back(
+          scalar_constant(instruction.type.element, (instruction.immediate + part * width + lane) & mask));
     result.push_back(width == 1 ? lanes[0] : module_.constant_composite(part_type(instruction.type), lanes));
   }
   return result;

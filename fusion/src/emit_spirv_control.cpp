@@ -67,7 +67,8 @@ Status Emitter::instruction(const Instruction& i) {
       define(i, splat(i));
       return {};
     case Op::extract:
-      define(i, {lane_of(parts(i.operands[0]), type_of(i.operands[0]), static_cast<std::uint32_t>(i.immediate))});
+      define(i, {lane_of(parts(i.operands[0]), type_of(i.operands[0]),
+                         static_cast<std::uint32_t>(i.immediate))});
       return {};
     case Op::shuffle:
       define(i, shuffle(i));
@@ -211,8 +212,7 @@ Emitter::Parts Emitter::guarded(Id condition, std::span<const Id> types, const s
   begin_block(merge);
   Parts merged;
   for (std::size_t k = 0; k < given.size(); ++k)
-    merged.push_back(
-        emit(spv::OpPhi, types[k], {given[k], last, module_.constant_null(types[k]), before}));
+    merged.push_back(emit(spv::OpPhi, types[k], {given[k], last, module_.constant_null(types[k]), before}));
   return merged;
 }
 

@@ -75,7 +75,8 @@ Emitter::Parts Emitter::shuffle(const Instruction& instruction) {
       result.push_back(emit(spv::OpVectorShuffle, part_type(instruction.type), operands));
     } else {
       std::vector<Id> scalars;
-      for (std::int32_t lane : lanes) scalars.push_back(lane_of(all, source, static_cast<std::uint32_t>(lane)));
+      for (std::int32_t lane : lanes)
+        scalars.push_back(lane_of(all, source, static_cast<std::uint32_t>(lane)));
       result.push_back(width == 1 ? scalars[0]
                                   : emit(spv::OpCompositeConstruct, part_type(instruction.type), scalars));
     }
@@ -158,7 +159,8 @@ Id Emitter::exchange_part(const Instruction& instruction, Type type, Id value) {
     return emit(spv::OpGroupNonUniformShuffleXor, result_type,
                 {scope, value, word(static_cast<std::uint32_t>(instruction.immediate))});
   if (instruction.op == Op::shuffle_lane)
-    return emit(spv::OpGroupNonUniformShuffle, result_type, {scope, value, parts(instruction.operands[1])[0]});
+    return emit(spv::OpGroupNonUniformShuffle, result_type,
+                {scope, value, parts(instruction.operands[1])[0]});
   return emit(spv::OpGroupNonUniformBroadcast, result_type,
               {scope, value, word(static_cast<std::uint32_t>(instruction.immediate))});
 }

@@ -18,25 +18,15 @@ std::uint64_t ExecutableBuilder::bytes_of(NodeId node) const {
 /// One step per cluster that has something to compute.
 Status ExecutableBuilder::lower_clusters() {
   for (std::uint32_t i = 0; i < made_->plan_.clusters.size(); ++i) {
-    Cluster& cluster = made_->plan_.clusters[i];
+    const Cluster& cluster = made_->plan_.clusters[i];
     bool empty = std::all_of(cluster.spec.stores.begin(), cluster.spec.stores.end(),
                              [this](NodeId store) { return bytes_of(store) == 0; });
     if (empty) continue;
-    std::optional<PackableOperand> packed;
-    Binding binding = cluster.tile.binding;
-    if (cluster.schedule.packed_b) {
-      packed = find_packable(cluster.tile.program, binding, cluster.schedule.tile_n);
-      if (packed)
-        binding.operand_elements[packed->operand] = packed->layout.elements();
-      else
-        cluster.schedule.packed_b = false;
-    }
-    auto kernel = lower(cluster.tile.program, binding, cluster.schedule, made_->profile_);
+    auto kernel = lower(cluster.tile.program, cluster.tile.binding, cluster.schedule, made_->profile_);
     if (!kernel)
       return fail(kernel.error().code, fmt::format("compile: cluster {} ({}): {}", i, cluster.tile.program.name,
                                                    kernel.error().message));
     made_->steps_.push_back({i, std::move(*kernel)});
-    packed_.push_back(std::move(packed));
   }
   return {};
 }
@@ -86,7 +76,6 @@ Status ExecutableBuilder::place_tensors() {
 
 Result<std::vector<ExecutableBuilder::Argument>> ExecutableBuilder::arguments(const Step& step) {
   const Cluster& cluster = made_->plan_.clusters[step.cluster];
-  const auto& packed = packed_[static_cast<std::size_t>(&step - made_->steps_.data())];
   std::vector<Argument> result;
   for (std::uint32_t operand : step.kernel.buffers) {
     NodeId node = cluster.tile.operands[operand];
@@ -97,9 +86,9 @@ Result<std::vector<ExecutableBuilder::Argument>> ExecutableBuilder::arguments(co
       continue;
     }
     if (!written && source.primitive == ops::Primitive::constant) {
-      bool is_packed = packed && packed->operand == operand;
+      bool is_packed = cluster.packed && cluster.packed->operand == operand;
       HALYARD_ASSIGN(hal::BufferSlice slice,
-                     is_packed ? weights_.get_packed(*source.value, packed->layout, *made_->queue_)
+                     is_packed ? weights_.get_packed(*source.value, *cluster.packed, *made_->queue_)
                                : weights_.get(*source.value, *made_->queue_));
       result.push_back({{add_weight(slice), 0, slice.bytes}, false});
       continue;

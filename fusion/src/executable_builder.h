@@ -46,7 +46,6 @@ class ExecutableBuilder {
   std::unordered_map<std::uint32_t, Place> inputs_;   ///< by node
   std::unordered_map<std::uint32_t, Place> written_;  ///< by node: outputs and intermediates
   std::uint32_t first_weight_slot_ = 0;
-  std::vector<std::optional<PackableOperand>> packed_;  ///< per step
 };
 
 }  // namespace halyard::fusion

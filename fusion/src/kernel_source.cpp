@@ -43,13 +43,13 @@ Result<KernelSource> print_llvm(const program::Program& program, const hal::Devi
   return source;
 }
 
-Result<KernelSource> print_spirv(const program::Program& program, const hal::DeviceInfo& info) {
+Result<KernelSource> print_spirv(const program::Program& program, const hal::DeviceInfo& info, bool trust_f16) {
   SpirvOptions options;
   options.max_scalar_bytes = info.max_scalar_bytes;
   options.facts.storage_types = info.storage_types.bits;
   options.facts.arithmetic_types = info.arithmetic_types.bits;
-  options.facts.trusted_f16 = info.numeric.rounds_f16 == hal::Fact::yes &&
-                              !info.quirk(hal::quirk::elides_round_trips);
+  options.facts.trusted_f16 = trust_f16 || (info.numeric.rounds_f16 == hal::Fact::yes &&
+                                            !info.quirk(hal::quirk::elides_round_trips));
   options.keeps_subnormals = info.declares_keeps_subnormals.bits;
   options.rounds_to_even = info.declares_rounds_to_even.bits;
   options.keeps_nan = info.declares_keeps_nan.bits;
@@ -82,12 +82,12 @@ bool has_emitter(std::string_view format) {
 }
 
 Result<KernelSource> print_kernel(const program::Program& program, std::string_view format,
-                                  const hal::DeviceInfo& info) {
+                                  const hal::DeviceInfo& info, bool trust_f16) {
   KernelSource source;
   if (format == "llvm-ir") {
     HALYARD_ASSIGN(source, print_llvm(program, info));
   } else if (format == "spirv") {
-    HALYARD_ASSIGN(source, print_spirv(program, info));
+    HALYARD_ASSIGN(source, print_spirv(program, info, trust_f16));
   } else if (format == "thread-program") {
     source = serialized(program, info);
   } else {

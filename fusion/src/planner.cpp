@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include "cluster_to_tile.h"
 #include "kernel_nodes.h"
+#include "pack_weight.h"
 
 namespace halyard::fusion {
 namespace {
@@ -408,6 +409,7 @@ Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, co
     planner.recompute_in_readers();
   }
   HALYARD_ASSIGN(plan.clusters, planner.clusters(plan.boundaries));
+  for (Cluster& cluster : plan.clusters) pack_constant_operand(cluster, profile);
   return plan;
 }
 

@@ -31,11 +31,16 @@ class Emitter {
     std::uint32_t unit_bytes = 4;  ///< of what the SPIR-V array holds: `bytes`, or 4 if `in_words`
     Id unit_type = 0;
   };
+  /// A place in memory, counted in elements or vectors; 64 bits wide only where that is of use.
+  struct Index {
+    Id id = 0;
+    bool wide = false;
+  };
   /// A variable (or pointer type) that sees a buffer as an array of vectors.
   struct View {
     Id variable = 0;
-    Id pointer_type = 0;         ///< to one vector
-    Id block_pointer_type = 0;   ///< device addresses: to the whole block
+    Id pointer_type = 0;        ///< to one vector
+    Id block_pointer_type = 0;  ///< device addresses: to the whole block
   };
 
   // ---- interface (emit_spirv.cpp)
@@ -99,33 +104,44 @@ class Emitter {
   Parts subgroup_exchange(const program::Instruction& instruction);
   Id exchange_part(const program::Instruction& instruction, program::Type type, Id value);
 
-  // ---- memory (emit_spirv_memory.cpp)
+  // ---- where memory lies (emit_spirv_addressing.cpp)
+  ElementType memory_element(program::MemoryRef memory) const;
+  bool can_store(ElementType element) const;
   MemoryLayout layout(program::MemoryRef memory);
   View& view(program::MemoryRef memory, std::uint32_t lanes);
   void declare_shared();
-  Id base_address(std::uint32_t buffer);
-  /// Pointer to vector number `index` of `lanes` units.
-  Id pointer(program::MemoryRef memory, std::uint32_t lanes, Id index);
-  Id load_unit(program::MemoryRef memory, std::uint32_t lanes, Id index);
-  void store_unit(program::MemoryRef memory, std::uint32_t lanes, Id index, Id value);
-  Id index_value(program::ValueId index, std::uint32_t lane);
-  Id narrow_index(Id index, ElementType element);
-  Id index_plus(Id index, std::uint32_t offset);
-  Id index_shifted(Id index, std::uint32_t amount);
+  std::uint32_t shared_lanes(std::uint32_t number) const;
+  Id base_address(std::uint32_t buffer, const View& view);
+  /// Pointer to vector number `place` of `lanes` units.
+  Id pointer(program::MemoryRef memory, std::uint32_t lanes, Index place);
+  Id load_unit(program::MemoryRef memory, const MemoryLayout& layout, std::uint32_t lanes, Index place);
+  void store_unit(program::MemoryRef memory, const MemoryLayout& layout, std::uint32_t lanes, Index place,
+                  Id value);
+  Index index_of(const program::Instruction& instruction, std::uint32_t lane);
+  Id index_constant(Index like, std::uint32_t value);
+  Index index_plus(Index place, std::uint32_t offset);
+  Index index_shifted(Index place, std::uint32_t amount);
+
+  // ---- loads and stores (emit_spirv_memory.cpp)
   std::uint32_t piece_lanes(const program::Instruction& instruction, const MemoryLayout& layout) const;
-  Id load_element(program::MemoryRef memory, const MemoryLayout& layout, Id index);
-  void store_element(program::MemoryRef memory, const MemoryLayout& layout, Id index, Id value);
   Id from_storage(const MemoryLayout& layout, std::uint32_t lanes, Id value);
   Id to_storage(const MemoryLayout& layout, std::uint32_t lanes, Id value);
+  Id load_element(program::MemoryRef memory, const MemoryLayout& layout, Index place);
+  void store_element(program::MemoryRef memory, const MemoryLayout& layout, Index place, Id value);
+  std::uint32_t elements_per_word(const program::Instruction& instruction, const MemoryLayout& layout) const;
   Parts load_consecutive(const program::Instruction& instruction);
-  Parts load_words(const program::Instruction& instruction, const MemoryLayout& layout, Id index);
+  Parts load_words(const program::Instruction& instruction, const MemoryLayout& layout,
+                   std::uint32_t per_word);
   void store_consecutive(const program::Instruction& instruction);
-  bool store_words(const program::Instruction& instruction, const MemoryLayout& layout, Id index);
-  Id masked_element(program::MemoryRef memory, const MemoryLayout& layout, Id index, Id mask);
+  void store_words(const program::Instruction& instruction, const MemoryLayout& layout,
+                   std::uint32_t per_word);
+  Id masked_element(program::MemoryRef memory, const MemoryLayout& layout, Index place, Id mask);
   Id all_of(const Parts& mask, program::Type type);
   Parts load(const program::Instruction& instruction);
+  Parts masked_load(const program::Instruction& instruction, program::ValueId mask);
   Parts gather(const program::Instruction& instruction);
   void store(const program::Instruction& instruction);
+  void masked_store(const program::Instruction& instruction, program::ValueId mask);
   void scatter(const program::Instruction& instruction);
 
   const Parts& parts(program::ValueId value) const { return values_[index(value)]; }
@@ -147,7 +163,7 @@ class Emitter {
   bool reads_coherently_ = false;  ///< lanes may exchange values through buffers
   std::map<spv::BuiltIn, Id> builtin_variables_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, View> buffer_views_;  ///< by buffer and vector lanes
-  std::vector<Id> base_addresses_;
+  Id address_block_ = 0;
   struct Shared {
     Id variable = 0;
     Id pointer_type = 0;

@@ -24,7 +24,8 @@ Id Module::extended_instructions() {
   return extended_;
 }
 
-void Module::execution_mode(Id entry, spv::ExecutionMode mode, std::initializer_list<std::uint32_t> operands) {
+void Module::execution_mode(Id entry, spv::ExecutionMode mode,
+                            std::initializer_list<std::uint32_t> operands) {
   Words words{entry, static_cast<std::uint32_t>(mode)};
   words.insert(words.end(), operands.begin(), operands.end());
   append_instruction(execution_modes_, spv::OpExecutionMode, words);

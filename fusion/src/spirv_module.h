@@ -16,8 +16,8 @@ namespace halyard::fusion::spirv {
 using Id = std::uint32_t;
 using Words = std::vector<std::uint32_t>;
 
-/// A SPIR-V module under construction: its sections in the order that the specification prescribes (SPIR-V 1.6,
-/// section 2.4), types and constants declared once each. The function body grows at the end.
+/// A SPIR-V module under construction: its sections in the order that the specification prescribes
+/// (SPIR-V 1.6, section 2.4), types and constants declared once each. The function body grows at the end.
 class Module {
  public:
   Id new_id() { return next_id_++; }

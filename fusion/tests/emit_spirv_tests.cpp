@@ -1,0 +1,136 @@
+#include "spirv_sample_programs.h"
+
+#include <doctest/doctest.h>
+#include <halyard/fusion/emit_spirv.h>
+#include <halyard/program/interpret.h>
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include <spirv-tools/libspirv.hpp>
+#include <spirv/unified1/spirv.hpp>
+
+using namespace halyard;
+using namespace halyard::fusion;
+using halyard::fusion::testing::Sample;
+using halyard::fusion::testing::sample_programs;
+
+namespace {
+
+constexpr ElementTypes every_type = (1u << element_type_facts.size()) - 1;
+constexpr ElementTypes words_only = (1u << 0) | (1u << 3) | (1u << 7) | (1u << 11);  // bool, i32, u32, f32
+
+/// What is offered by a rich device, one that trusts its f16, and one with 32-bit types alone.
+std::vector<std::pair<const char*, DeviceFacts>> devices() {
+  return {{"all types", {every_type, every_type, false}},
+          {"all types, trusted f16", {every_type, every_type, true}},
+          {"words only", {words_only, words_only, false}}};
+}
+
+std::string validate(const std::vector<std::uint32_t>& words) {
+  std::string messages;
+  spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_2);
+  tools.SetMessageConsumer(
+      [&](spv_message_level_t, const char*, const spv_position_t& where, const char* text) {
+        messages += std::to_string(where.index) + ": " + text + "\n";
+      });
+  if (tools.Validate(words)) return {};
+  std::string text;
+  tools.Disassemble(words, &text);
+  return messages + text.substr(0, 20000);
+}
+
+std::vector<std::vector<std::byte>> interpreted(const Sample& sample, const program::Program& program) {
+  auto interpreter = program::Interpreter::prepare(program);
+  if (!interpreter) FAIL(program.name << ": " << interpreter.error().message);
+  auto buffers = sample.buffers;
+  std::vector<program::BufferView> views;
+  for (auto& bytes : buffers) views.push_back({bytes.data(), bytes.size()});
+  auto ran = interpreter->run(sample.grid, views, sample.scalars);
+  if (!ran) FAIL(program.name << ": " << ran.error().message);
+  return buffers;
+}
+
+bool has_opcode(const std::vector<std::uint32_t>& words, spv::Op opcode) {
+  for (std::size_t at = 5; at < words.size(); at += words[at] >> 16)
+    if ((words[at] & 0xffffu) == static_cast<std::uint32_t>(opcode)) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("every sample program becomes valid SPIR-V, for each device and binding model") {
+  for (const auto& [label, facts] : devices()) {
+    for (SpirvBinding binding : {SpirvBinding::descriptors, SpirvBinding::device_addresses}) {
+      for (const Sample& sample : sample_programs(8)) {
+        if (sample.needs_f64 && !contains(facts.arithmetic_types, ElementType::f64)) continue;
+        CAPTURE(label);
+        CAPTURE(sample.program.name);
+        SpirvOptions options{.binding = binding,
+                             .facts = facts,
+                             .keeps_subnormals = every_type,
+                             .rounds_to_even = every_type,
+                             .keeps_nan = every_type};
+        auto words = emit_spirv(sample.program, options);
+        REQUIRE_MESSAGE(words.has_value(), words.error().message);
+        CHECK(validate(*words) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("a legalized program computes the same bits as the original") {
+  for (const auto& [label, facts] : devices()) {
+    for (const Sample& sample : sample_programs(8)) {
+      if (sample.needs_f64 && !contains(facts.arithmetic_types, ElementType::f64)) continue;
+      CAPTURE(label);
+      CAPTURE(sample.program.name);
+      auto legal = legalize(sample.program, facts);
+      REQUIRE_MESSAGE(legal.has_value(), legal.error().message);
+      CHECK(interpreted(sample, sample.program) == interpreted(sample, *legal));
+    }
+  }
+}
+
+TEST_CASE("a program that needs f64 is refused where the device has none, with a remedy") {
+  for (const Sample& sample : sample_programs(8)) {
+    if (!sample.needs_f64) continue;
+    SpirvOptions options{.facts = {words_only, words_only, false}};
+    auto words = emit_spirv(sample.program, options);
+    REQUIRE(!words.has_value());
+    CHECK(words.error().code == ErrorCode::unsupported);
+    CHECK(words.error().message.find("f64") != std::string::npos);
+    break;
+  }
+}
+
+TEST_CASE("emission is deterministic and names do not change what runs") {
+  Sample sample = sample_programs(8)[2];
+  SpirvOptions options{.facts = {every_type, every_type, false}};
+  auto first = emit_spirv(sample.program, options);
+  auto second = emit_spirv(sample.program, options);
+  REQUIRE(first.has_value());
+  CHECK(*first == *second);
+  CHECK(has_opcode(*first, spv::OpName));
+  options.names = false;
+  auto bare = emit_spirv(sample.program, options);
+  CHECK(!has_opcode(*bare, spv::OpName));
+  CHECK(bare->size() < first->size());
+}
+
+TEST_CASE("a workgroup that is one subgroup needs no workgroup barrier") {
+  for (const Sample& sample : sample_programs(32)) {
+    if (sample.program.name != "shared_reverse_f32_x4") continue;
+    SpirvOptions options{.facts = {every_type, every_type, false}};
+    program::Program program = sample.program;
+    program.subgroup_size = 32;
+    spvtools::SpirvTools tools(SPV_ENV_VULKAN_1_2);
+    std::string narrow, wide;
+    tools.Disassemble(*emit_spirv(program, options), &narrow);
+    program.subgroup_size = 8;
+    tools.Disassemble(*emit_spirv(program, options), &wide);
+    CHECK(narrow.find("OpControlBarrier %uint_3 %uint_3") != std::string::npos);
+    CHECK(wide.find("OpControlBarrier %uint_2 %uint_2") != std::string::npos);
+  }
+}
