@@ -22,6 +22,14 @@ void complain(std::string_view text) {
   log(LogLevel::error, "validation", text);
 }
 
+/// Complains if work still uses an object that is being destroyed, and waits, so that it is safe all the
+/// same.
+void end_uses(Uses& uses, std::string_view complaint) {
+  if (!uses.pending()) return;
+  complain(complaint);
+  uses.wait();
+}
+
 HyStatus gone(HyError* error, std::string_view what) {
   return invalid(error, fmt::format("the {} was destroyed, or never existed", what));
 }
@@ -107,7 +115,7 @@ HyStatus buffer_import(HyDevice* handle, const HyHandle* memory, HyBuffer** resu
 void buffer_destroy(HyBuffer* handle) {
   const auto buffer = tables().buffers.remove(handle);
   if (!buffer) return complain("buffer_destroy: the buffer was destroyed already");
-  if (buffer->uses.pending_then_wait()) complain("buffer_destroy: submitted work still used the buffer");
+  end_uses(buffer->uses, "buffer_destroy: submitted work still used the buffer");
   buffer->device->backend->buffer_destroy(buffer->inner);
 }
 
@@ -262,7 +270,7 @@ HyStatus module_create(HyDevice* handle, const HyModuleDesc* desc, HyModule** re
 void module_destroy(HyModule* handle) {
   const auto module = tables().modules.remove(handle);
   if (!module) return complain("module_destroy: the module was destroyed already");
-  if (module->uses.pending_then_wait()) complain("module_destroy: submitted work still used the module");
+  end_uses(module->uses, "module_destroy: submitted work still used the module");
   module->device->backend->module_destroy(module->inner);
 }
 
@@ -302,7 +310,7 @@ HyStatus graph_create(HyDevice* handle, const HyGraphDesc* desc, HyGraph** resul
 void graph_destroy(HyGraph* handle) {
   const auto graph = tables().graphs.remove(handle);
   if (!graph) return complain("graph_destroy: the graph was destroyed already");
-  if (graph->uses.pending_then_wait()) complain("graph_destroy: a replay was still under way");
+  end_uses(graph->uses, "graph_destroy: a replay was still under way");
   graph->device->backend->graph_destroy(graph->inner);
 }
 
@@ -392,7 +400,7 @@ HyStatus time_stamps_create(HyDevice* handle, std::uint32_t capacity, HyTimeStam
 void time_stamps_destroy(HyTimeStamps* handle) {
   const auto stamps = tables().time_stamps.remove(handle);
   if (!stamps) return complain("time_stamps_destroy: they were destroyed already");
-  if (stamps->uses.pending_then_wait()) complain("time_stamps_destroy: submitted work still wrote them");
+  end_uses(stamps->uses, "time_stamps_destroy: submitted work still wrote them");
   stamps->device->backend->time_stamps_destroy(stamps->inner);
 }
 

@@ -19,19 +19,22 @@ void Uses::add(const std::shared_ptr<Timeline>& timeline, std::uint64_t value) {
   uses.push_back({timeline, value});
 }
 
-bool Uses::pending_then_wait() {
+bool Uses::pending() {
   std::lock_guard lock(mutex);
-  bool pending = false;
-  for (const Use& use : uses) {
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
     const auto timeline = use.timeline.lock();
-    if (!timeline) continue;
-    const HyBackend& backend = *timeline->device->backend;
+    if (!timeline) return false;
     std::uint64_t now = 0;
-    if (backend.timeline_query(timeline->inner, &now, nullptr) != HY_OK || now >= use.value) continue;
-    pending = true;
-    (void)backend.timeline_wait(timeline->inner, use.value, UINT64_MAX, nullptr);
-  }
-  return pending;
+    return timeline->device->backend->timeline_query(timeline->inner, &now, nullptr) == HY_OK &&
+           now < use.value;
+  });
+}
+
+void Uses::wait() {
+  std::lock_guard lock(mutex);
+  for (const Use& use : uses)
+    if (const auto timeline = use.timeline.lock())
+      (void)timeline->device->backend->timeline_wait(timeline->inner, use.value, UINT64_MAX, nullptr);
 }
 
 OwnedCommand::OwnedCommand(const HyCommand& source) : command(source) {

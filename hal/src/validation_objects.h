@@ -38,8 +38,8 @@ struct Uses {
   std::mutex mutex;
   std::vector<Use> uses;
   void add(const std::shared_ptr<Timeline>& timeline, std::uint64_t value);
-  /// Whether work is still under way; waits for it to end, so that destruction is safe all the same.
-  bool pending_then_wait();
+  bool pending();
+  void wait();
 };
 
 struct Buffer {
