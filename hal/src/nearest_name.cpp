@@ -1,4 +1,4 @@
-#include "nearest_name.h"
+#include "halyard/hal/nearest_name.h"
 
 #include <algorithm>
 #include <numeric>

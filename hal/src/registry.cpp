@@ -14,7 +14,7 @@
 #include "backend_module.h"
 #include "device_info_reader.h"
 #include "measured_facts.h"
-#include "nearest_name.h"
+#include "halyard/hal/nearest_name.h"
 #include "validation.h"
 
 namespace halyard::hal {

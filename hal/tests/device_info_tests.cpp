@@ -14,7 +14,8 @@ using namespace halyard::hal;
 using namespace halyard::hal::testing;
 
 TEST_CASE("a device's info tells limits, types, features and quirks") {
-  const DeviceInfo& info = open("fake:1")->info();
+  const auto device = open("fake:1");
+  const DeviceInfo& info = device->info();
   CHECK(info.backend == "fake");
   CHECK(info.lanes_per_subgroup == 4);
   CHECK(info.min_lanes_per_subgroup == 4);

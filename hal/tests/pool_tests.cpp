@@ -61,8 +61,8 @@ TEST_CASE("memory that work still uses is not reused, save by the queue that run
   const auto other = value_of(machine.device->create_queue());
   {
     ClosedGate closed;
-    const std::vector<Command> commands{machine.hold(), Copy{BufferSlice(dropped), BufferSlice(kept)}};
-    value_of(machine.queue->submit(commands));
+    value_of(machine.queue->submit(machine.hold()));
+    value_of(machine.queue->submit(Copy{BufferSlice(dropped), BufferSlice(kept)}));
     dropped.reset();
     const auto elsewhere =
         value_of(machine.device->allocate({.bytes = 20 * mebibyte, .first_queue = other.get()}));
@@ -85,8 +85,8 @@ TEST_CASE("upload memory is never handed out while work still reads it") {
   REQUIRE(place != nullptr);
   {
     ClosedGate closed;
-    const std::vector<Command> commands{machine.hold(), Copy{BufferSlice(staging), BufferSlice(target)}};
-    value_of(machine.queue->submit(commands));
+    value_of(machine.queue->submit(machine.hold()));
+    value_of(machine.queue->submit(Copy{BufferSlice(staging), BufferSlice(target)}));
     staging.reset();
     const auto next = value_of(machine.device->allocate(
         {.bytes = 64, .memory = Memory::upload, .first_queue = machine.queue.get()}));
@@ -173,8 +173,8 @@ TEST_CASE("imported memory is used in place and let go once no work needs it") {
   const auto result = machine.words({0, 0, 0, 0});
   {
     ClosedGate closed;
-    const std::vector<Command> commands{machine.hold(), machine.scale(imported, result, 10)};
-    value_of(machine.queue->submit(commands));
+    value_of(machine.queue->submit(machine.hold()));
+    value_of(machine.queue->submit(machine.scale(imported, result, 10)));
     imported.reset();
     machine.device->trim_pool();
     CHECK(memory.use_count() == 2);

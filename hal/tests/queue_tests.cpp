@@ -174,7 +174,7 @@ TEST_CASE("wrong slices, devices and argument counts are refused before they rea
           "spans bytes 32 to 96 of a buffer of 64 bytes");
   refused(Copy{BufferSlice(a, 0, 32), BufferSlice(b, 0, 64)}, "source has 32 bytes, its destination 64");
   refused(Copy{BufferSlice(a), BufferSlice(foreign)}, "lies on another device (fake:1)");
-  refused(Copy{BufferSlice(a), BufferSlice()}, "has no buffer");
+  refused(Copy{BufferSlice(), BufferSlice()}, "has no buffer");
   refused(Dispatch{.kernel = machine.kernel("scale_words"), .buffers = {a}}, "takes 2 buffers and got 1");
   refused(Dispatch{.kernel = machine.kernel("scale_words"), .buffers = {a, b}},
           "takes 8 bytes of scalars and got 0");

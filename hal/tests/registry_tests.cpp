@@ -1,5 +1,5 @@
 #include "fixture.h"
-#include "nearest_name.h"
+#include "halyard/hal/nearest_name.h"
 
 using namespace halyard;
 using namespace halyard::hal;
@@ -49,7 +49,7 @@ TEST_CASE("an unknown device is an error that lists the names there are and the 
   const auto result = registry->open("fkae:0");
   REQUIRE(!result);
   CHECK(result.error().code == ErrorCode::not_found);
-  CHECK(mentions(result.error(), "fake:0, fake:1, bare:0, fake:2"));
+  CHECK(mentions(result.error(), "fake:0, bare:0, fake:1, fake:2"));
   CHECK(mentions(result.error(), "Did you mean 'fake:0'?"));
   const auto beyond = registry->open("fake:7");
   REQUIRE(!beyond);
