@@ -10,17 +10,39 @@ halyard_add_library(halyard_fusion
     src/cluster_to_tile.cpp
     src/compiler.cpp
     src/cost_model.cpp
+    src/custom_kernel.cpp
+    src/emit_files.cpp
     src/executable.cpp
     src/executable_builder.cpp
+    src/explanation.cpp
+    src/graph_executor.cpp
     src/graph_key.cpp
     src/index_expression.cpp
     src/kernel_cache.cpp
     src/kernel_nodes.cpp
     src/kernel_source.cpp
+    src/measure.cpp
     src/memory_plan.cpp
+    src/pack_weight.cpp
     src/planner.cpp
+    src/probe.cpp
+    src/probe_run.cpp
     src/simplify.cpp
     src/weight_store.cpp
   LIBRARIES halyard_ops halyard_hal halyard_program halyard_lower
   PRIVATE_LIBRARIES halyard_emit_llvm halyard_emit_spirv fmt::fmt nlohmann_json::nlohmann_json
     PkgConfig::xxhash Threads::Threads)
+
+halyard_add_test(fusion
+  SOURCES
+    tests/executable_tests.cpp
+    tests/interpret_plan.cpp
+    tests/planner_tests.cpp
+    tests/sample_graphs.cpp
+    tests/simplify_tests.cpp
+  LIBRARIES halyard_fusion nlohmann_json::nlohmann_json)
+if(TARGET fusion_tests)
+  target_include_directories(fusion_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
+  target_compile_definitions(fusion_tests PRIVATE
+    HALYARD_TEST_PROFILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/profiles")
+endif()

@@ -12,13 +12,8 @@ Result<std::vector<ops::HostTensor>> interpret(const Plan& plan, const DevicePro
   for (std::size_t i = 0; i < inputs.size(); ++i) values.emplace(plan.graph.inputs()[i], inputs[i]);
   std::map<ops::NodeId, ops::HostTensor> written;
   for (const Cluster& cluster : plan.clusters) {
-    Binding binding = cluster.tile.binding;
-    std::optional<PackableOperand> packed;
-    if (cluster.schedule.packed_b) {
-      packed = find_packable(cluster.tile.program, binding, cluster.schedule.tile_n);
-      if (packed) binding.operand_elements[packed->operand] = packed->layout.elements();
-    }
-    HALYARD_ASSIGN(LoweredKernel kernel, lower(cluster.tile.program, binding, cluster.schedule, profile));
+    HALYARD_ASSIGN(LoweredKernel kernel,
+                   lower(cluster.tile.program, cluster.tile.binding, cluster.schedule, profile));
     HALYARD_ASSIGN(auto interpreter, program::Interpreter::prepare(kernel.program, {true, true}));
     std::vector<ops::HostTensor> held;
     for (std::uint32_t operand : kernel.buffers) {
@@ -28,8 +23,8 @@ Result<std::vector<ops::HostTensor>> interpret(const Plan& plan, const DevicePro
         HALYARD_ASSIGN(ops::HostTensor made, ops::HostTensor::allocate(source.element, source.shape));
         held.push_back(made);
         written.insert_or_assign(node, made);
-      } else if (packed && packed->operand == operand) {
-        HALYARD_ASSIGN(ops::HostTensor made, pack(*source.value, packed->layout));
+      } else if (cluster.packed && cluster.packed->operand == operand) {
+        HALYARD_ASSIGN(ops::HostTensor made, pack(*source.value, *cluster.packed));
         held.push_back(made);
       } else if (source.value) {
         held.push_back(*source.value);

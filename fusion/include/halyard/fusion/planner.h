@@ -7,6 +7,7 @@
 #include <halyard/ops/executor.h>
 #include <halyard/ops/graph.h>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,21 @@ struct ClusterTile {
   TileProgram program;
   Binding binding;
   std::vector<ops::NodeId> operands;
+};
+
+/// A constant operand of a product that is laid out in slivers of `tile_n` columns when the graph is compiled:
+/// element (batch, n, k) at ((batch * tiles + n / tile_n) * K + k) * tile_n + n mod tile_n, zeros after the last
+/// column. It is read from offset + batch[i] + k[j] + n[l] of the constant, in elements.
+struct PackedWeight {
+  std::uint32_t operand = 0;
+  std::uint32_t tile_n = 1;
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> batch, k, n;
+
+  std::int64_t elements() const {
+    auto tiles = (static_cast<std::int64_t>(n.size()) + tile_n - 1) / tile_n;
+    return static_cast<std::int64_t>(batch.size() * k.size()) * tiles * tile_n;
+  }
 };
 
 /// What limits a kernel, as modelled.
@@ -50,6 +66,7 @@ struct Cluster {
   ClusterTile tile;
   Pattern pattern = Pattern::map;
   Schedule schedule;
+  std::optional<PackedWeight> packed;
   ClusterCost cost;
   ClusterCost unfused;  ///< the sum over its primitives, each as a kernel of its own
 };

@@ -1,0 +1,117 @@
+#include <halyard/fusion/probe.h>
+
+#include <halyard/fusion/lower.h>
+#include <halyard/fusion/tile_program.h>
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <vector>
+#include "kernel_source.h"
+
+namespace halyard::fusion {
+namespace {
+
+/// A kernel on tensors of its own, ready to be dispatched.
+struct Prepared {
+  hal::Dispatch dispatch;
+  std::shared_ptr<hal::Queue> queue;
+
+  /// The shortest of several runs of `count` dispatches in one submission, in seconds.
+  Result<double> best(std::size_t count, int runs) const {
+    std::vector<hal::Command> commands(count, hal::Command(dispatch));
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i <= runs; ++i) {
+      auto begin = std::chrono::steady_clock::now();
+      HALYARD_ASSIGN(hal::SyncPoint done, queue->submit(commands));
+      HALYARD_TRY(done.wait(std::chrono::seconds(60)));
+      std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      if (i > 0) least = std::min(least, took.count());  // the first run may compile
+    }
+    return least;
+  }
+};
+
+Result<Prepared> prepare(const std::shared_ptr<hal::Device>& device, const DeviceProfile& profile,
+                         TileBuilder builder) {
+  HALYARD_ASSIGN(TileBuilder::Finished kernel, std::move(builder).finish());
+  HALYARD_ASSIGN(auto schedules, candidate_schedules(kernel.program, kernel.binding, profile));
+  HALYARD_ASSIGN(LoweredKernel lowered, lower(kernel.program, kernel.binding, schedules.front(), profile));
+  HALYARD_ASSIGN(KernelSource source, print_kernel(lowered.program, profile.module_format, device->info()));
+  HALYARD_ASSIGN(auto module, device->load_module(source.module));
+  Prepared prepared;
+  HALYARD_ASSIGN(prepared.queue, device->default_queue());
+  prepared.dispatch = {.kernel = hal::Kernel(module, 0), .grid = lowered.grid, .scalars = lowered.scalars};
+  for (std::uint32_t operand : lowered.buffers) {
+    std::uint64_t bytes = static_cast<std::uint64_t>(kernel.binding.operand_elements[operand]) *
+                          byte_size(kernel.program.operands[operand].type);
+    HALYARD_ASSIGN(auto buffer, device->allocate(hal::BufferDesc{.bytes = bytes}));
+    hal::BufferSlice slice(buffer);
+    // Ordinary numbers: subnormals would be slow.
+    auto filled = prepared.queue->submit(hal::Command(hal::Fill{slice, 0x3f800000u, 4}));
+    if (!filled) return tl::unexpected<Error>(filled.error());
+    prepared.dispatch.buffers.push_back(std::move(slice));
+  }
+  return prepared;
+}
+
+TileBuilder copy_kernel(std::int64_t count) {
+  TileBuilder k("measure_copy");
+  Axis i = k.axis("i", count);
+  k.output("y", k.input("x", ElementType::f32, {i}));
+  return k;
+}
+
+TileBuilder triad_kernel(std::int64_t count) {
+  TileBuilder k("measure_triad");
+  Axis i = k.axis("i", count);
+  k.output("a", k.input("b", ElementType::f32, {i}) * k.input("c", ElementType::f32, {i}) +
+                    k.input("d", ElementType::f32, {i}));
+  return k;
+}
+
+/// A product large enough to show the rate that products reach.
+TileBuilder product_kernel(std::int64_t extent) {
+  TileBuilder k("measure_product");
+  Axis m = k.axis("m", extent), n = k.axis("n", extent), depth = k.axis("k", extent);
+  k.output("c", k.dot(k.input("a", ElementType::f32, {m, depth}), k.input("b", ElementType::f32, {depth, n}), {depth}));
+  return k;
+}
+
+/// The dispatches of one submission against one alone.
+Result<double> cost_of_one_more(const Prepared& kernel, std::size_t count) {
+  HALYARD_ASSIGN(double one, kernel.best(1, 10));
+  HALYARD_ASSIGN(double many, kernel.best(count, 5));
+  return std::max(many - one, 1e-9) / static_cast<double>(count - 1);
+}
+
+}  // namespace
+
+Result<hal::Measurements> measure_device(const std::shared_ptr<hal::Device>& device) {
+  hal::Measurements result;
+  DeviceProfile profile = make_profile(device->info());
+  // Software devices are slow, and their memory is the host's: half the size tells as much.
+  const std::int64_t count = device->info().software ? std::int64_t{8} << 20 : std::int64_t{16} << 20;
+  HALYARD_ASSIGN(Prepared copy, prepare(device, profile, copy_kernel(count)));
+  HALYARD_ASSIGN(double copy_seconds, copy.best(1, 4));
+  result.copy_bytes_per_second = static_cast<double>(count) * 8 / copy_seconds;
+  HALYARD_ASSIGN(Prepared triad, prepare(device, profile, triad_kernel(count)));
+  HALYARD_ASSIGN(double triad_seconds, triad.best(1, 4));
+  result.triad_bytes_per_second = static_cast<double>(count) * 16 / triad_seconds;
+  const std::int64_t extent = device->info().software ? 256 : 768;
+  HALYARD_ASSIGN(Prepared product, prepare(device, profile, product_kernel(extent)));
+  HALYARD_ASSIGN(double product_seconds, product.best(1, 4));
+  auto n = static_cast<double>(extent);
+  result.flops_per_second[static_cast<std::size_t>(ElementType::f32)] = 2 * n * n * n / product_seconds;
+  HALYARD_ASSIGN(Prepared small, prepare(device, profile, copy_kernel(64)));
+  HALYARD_ASSIGN(result.launch_seconds, cost_of_one_more(small, 65));
+  HALYARD_ASSIGN(result.submit_seconds, small.best(1, 20));
+  HALYARD_ASSIGN(double tiny, small.best(1, 10));
+  HALYARD_ASSIGN(Prepared wide, prepare(device, profile, copy_kernel(1 << 18)));
+  HALYARD_ASSIGN(double wide_seconds, wide.best(1, 10));
+  double groups = static_cast<double>(wide.dispatch.grid[0]) * wide.dispatch.grid[1] * wide.dispatch.grid[2];
+  if (groups > 1) result.workgroup_seconds = std::max(0.0, wide_seconds - tiny) / (groups - 1);
+  return result;
+}
+
+}  // namespace halyard::fusion

@@ -1,0 +1,158 @@
+#include <doctest/doctest.h>
+
+#include <halyard/fusion/custom_kernel.h>
+#include <halyard/fusion/executable.h>
+#include <halyard/fusion/explanation.h>
+#include <halyard/fusion/probe.h>
+#include <halyard/hal/registry.h>
+#include <halyard/ops/reference.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include "sample_graphs.h"
+
+namespace halyard::fusion {
+namespace {
+
+/// One compiler per device that can be opened here.
+const std::vector<std::shared_ptr<Compiler>>& compilers() {
+  static const std::vector<std::shared_ptr<Compiler>> all = [] {
+    register_probes();
+    std::vector<std::shared_ptr<Compiler>> made;
+    for (const hal::DeviceSummary& summary : hal::Registry::shared().devices()) {
+      auto device = hal::Registry::shared().open(summary.uri);
+      if (!device) continue;
+      if (auto compiler = Compiler::create(*device)) made.push_back(*compiler);
+    }
+    return made;
+  }();
+  return all;
+}
+
+template <class T>
+T must(Result<T> result) {
+  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().message));
+  return std::move(*result);
+}
+
+}  // namespace
+
+TEST_CASE("there is at least one device") {
+  CHECK(!compilers().empty());
+}
+
+TEST_CASE("on every device fused, unfused and reference results have the same bits") {
+  for (const auto& compiler : compilers())
+    for (const samples::Sample& sample : samples::all()) {
+      CAPTURE(compiler->device()->info().uri);
+      CAPTURE(sample.name);
+      ops::Graph graph = sample.make();
+      auto inputs = samples::random_inputs(graph);
+      auto expected = must(ops::evaluate(graph, inputs, compiler->profile().numeric_class()));
+      for (ops::Fusion fusion : {ops::Fusion::on, ops::Fusion::off}) {
+        CAPTURE(static_cast<int>(fusion));
+        auto executable = must(compiler->compile(graph, {.fusion = fusion}));
+        auto got = must(executable->run(std::span<const ops::HostTensor>(inputs)));
+        REQUIRE(got.size() == expected.size());
+        for (std::size_t i = 0; i < expected.size(); ++i) CHECK(ops::same_bits(expected[i], got[i]));
+      }
+    }
+}
+
+TEST_CASE("on every device random graphs have the reference's bits") {
+  for (const auto& compiler : compilers())
+    for (std::uint32_t seed = 0; seed < 12; ++seed) {
+      CAPTURE(compiler->device()->info().uri);
+      CAPTURE(seed);
+      ops::Graph graph = samples::random_graph(seed);
+      auto inputs = samples::random_inputs(graph, seed);
+      auto expected = must(ops::evaluate(graph, inputs, compiler->profile().numeric_class()));
+      auto got = must(must(compiler->compile(graph))->run(std::span<const ops::HostTensor>(inputs)));
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(ops::same_bits(expected[i], got[i]));
+    }
+}
+
+TEST_CASE("a run twice, and from two threads, gives the same bits") {
+  if (compilers().empty()) return;
+  ops::Graph graph = samples::encoder_layer();
+  auto executable = must(compilers().front()->compile(graph));
+  auto inputs = samples::random_inputs(graph);
+  auto first = must(executable->run(std::span<const ops::HostTensor>(inputs)));
+  std::vector<std::jthread> threads;
+  std::vector<Result<std::vector<ops::HostTensor>>> results(4, fail(ErrorCode::internal, "not run"));
+  for (auto& result : results)
+    threads.emplace_back([&] { result = executable->run(std::span<const ops::HostTensor>(inputs)); });
+  threads.clear();
+  for (auto& result : results) CHECK(ops::same_bits(first[0], must(std::move(result))[0]));
+}
+
+TEST_CASE("twenty lengths of one model compile no more kernels than there are shape classes") {
+  if (compilers().empty()) return;
+  auto compiler = must(Compiler::create(compilers().front()->device()));
+  std::vector<std::uint32_t> new_kernels;
+  for (std::int64_t tokens = 33; tokens < 53; ++tokens) {
+    auto executable = must(compiler->compile(samples::encoder_layer(1, tokens)));
+    new_kernels.push_back(executable->counters().compiled + executable->counters().loaded);
+  }
+  // Lengths differ in divisibility by the vector; after one of each residue and bucket nothing is new.
+  std::uint32_t late = 0;
+  for (std::size_t i = 16; i < new_kernels.size(); ++i) late += new_kernels[i];
+  CHECK(late == 0);
+}
+
+TEST_CASE("a wrong input is refused with its name") {
+  if (compilers().empty()) return;
+  auto executable = must(compilers().front()->compile(samples::softmax(3, 4)));
+  std::vector<ops::HostTensor> wrong{samples::random_tensor(ElementType::f32, {3, 5}, 1)};
+  auto result = executable->run(std::span<const ops::HostTensor>(wrong));
+  REQUIRE(!result);
+  CHECK(result.error().code == ErrorCode::invalid_argument);
+  CHECK(result.error().message.find("'x'") != std::string::npos);
+}
+
+TEST_CASE("empty tensors run") {
+  for (const auto& compiler : compilers()) {
+    ops::Graph graph = samples::softmax(0, 7);
+    auto inputs = samples::random_inputs(graph);
+    auto got = must(must(compiler->compile(graph))->run(std::span<const ops::HostTensor>(inputs)));
+    CHECK(got[0].shape() == ops::Shape{0, 7});
+  }
+}
+
+TEST_CASE("the explanation is JSON, and emit writes three files per kernel") {
+  if (compilers().empty()) return;
+  auto executable = must(compilers().front()->compile(samples::encoder_layer()));
+  auto json = nlohmann::json::parse(to_json(explain(*executable)), nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["launches"] == executable->plan().clusters.size());
+  auto folder = std::filesystem::temp_directory_path() / "halyard_emit_test";
+  std::filesystem::remove_all(folder);
+  std::size_t kernels = must(emit(*executable, folder));
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++files;
+  CHECK(files == 3 * kernels);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a custom kernel runs on every device with the same bits") {
+  TileBuilder k("residual_rms_norm");
+  Axis row = k.axis("row"), col = k.axis("col");
+  Tile h = k.input("x", ElementType::f32, {row, col}) + k.input("residual", ElementType::f32, {row, col});
+  Tile mean_square = k.sum(h * h, {col}) / k.extent({col}, ElementType::f32);
+  k.output("y", h / sqrt(mean_square + 1e-6) * k.input("weight", ElementType::f32, {col}));
+  auto kernel = must(CustomKernel::create(std::move(k)));
+  std::vector<ops::HostTensor> inputs{samples::random_tensor(ElementType::f32, {5, 70}, 1),
+                                      samples::random_tensor(ElementType::f32, {5, 70}, 2),
+                                      samples::random_tensor(ElementType::f32, {70}, 3)};
+  std::vector<ops::HostTensor> first;
+  for (const auto& compiler : compilers()) {
+    auto got = must(kernel.run(*compiler, std::span<const ops::HostTensor>(inputs)));
+    if (first.empty()) first = got;
+    CHECK(ops::same_bits(first[0], got[0]));
+  }
+  std::vector<ops::HostTensor> wrong{inputs[0], inputs[1], samples::random_tensor(ElementType::f32, {71}, 3)};
+  if (!compilers().empty())
+    CHECK_FALSE(kernel.run(*compilers().front(), std::span<const ops::HostTensor>(wrong)));
+}
+
+}  // namespace halyard::fusion

@@ -1,0 +1,164 @@
+#include <doctest/doctest.h>
+
+#include <halyard/fusion/explanation.h>
+#include <halyard/fusion/planner.h>
+#include <halyard/ops/reference.h>
+#include "interpret_plan.h"
+#include "pinned_profiles.h"
+#include "sample_graphs.h"
+
+namespace halyard::fusion {
+namespace {
+
+using ops::Primitive;
+
+Plan planned(const ops::Graph& graph, const std::string& profile = "cpu-avx2",
+             ops::Fusion fusion = ops::Fusion::on) {
+  auto plan = make_plan(graph, pinned_profile(profile), {.fusion = fusion});
+  REQUIRE_MESSAGE(plan.has_value(), (plan ? std::string() : plan.error().message));
+  return std::move(*plan);
+}
+
+const char* const profiles[] = {"cpu-avx2", "gpu-32", "lavapipe"};
+
+}  // namespace
+
+TEST_CASE("an elementwise chain with two outputs is one kernel") {
+  for (const char* profile : profiles) {
+    CAPTURE(profile);
+    Plan plan = planned(samples::elementwise_chain(), profile);
+    CHECK(plan.clusters.size() == 1);
+    CHECK(Inspector(plan).count(Pattern::map) == 1);
+    CHECK(plan.clusters[0].spec.stores.size() == 2);
+  }
+}
+
+TEST_CASE("softmax is one kernel that reads and writes each element once") {
+  for (const char* profile : profiles) {
+    CAPTURE(profile);
+    Plan plan = planned(samples::softmax(), profile);
+    REQUIRE(plan.clusters.size() == 1);
+    CHECK(plan.clusters[0].pattern == Pattern::rows);
+    CHECK(plan.clusters[0].cost.bytes() == 2 * 6 * 50 * 4);
+  }
+}
+
+TEST_CASE("layer norm with residual, scale and bias is one kernel") {
+  for (const char* profile : profiles) {
+    CAPTURE(profile);
+    Plan plan = planned(samples::layer_norm_residual(), profile);
+    REQUIRE(plan.clusters.size() == 1);
+    CHECK(plan.clusters[0].pattern == Pattern::rows);
+    CHECK(Inspector(plan).count(0, Primitive::reduce_sum) == 2);
+  }
+}
+
+TEST_CASE("bias, gelu and residual are the epilogue of a product") {
+  for (const char* profile : profiles) {
+    CAPTURE(profile);
+    Plan plan = planned(samples::linear_gelu_residual(), profile);
+    REQUIRE(plan.clusters.size() == 1);
+    CHECK(plan.clusters[0].pattern == Pattern::contraction);
+    CHECK(Inspector(plan).some_cluster_fuses({Primitive::dot_general, Primitive::erf, Primitive::add}));
+  }
+}
+
+TEST_CASE("a cast and a scale are the prologue of a product") {
+  Plan plan = planned(samples::scaled_operand());
+  REQUIRE(plan.clusters.size() == 1);
+  CHECK(Inspector(plan).some_cluster_fuses({Primitive::cast, Primitive::mul, Primitive::dot_general}));
+}
+
+TEST_CASE("attention with mask, from split heads to merged ones, is one kernel") {
+  for (const char* profile : profiles) {
+    CAPTURE(profile);
+    Plan plan = planned(samples::attention(), profile);
+    REQUIRE(plan.clusters.size() == 1);
+    CHECK(plan.clusters[0].pattern == Pattern::attention);
+  }
+}
+
+TEST_CASE("embedding gathers, their sum and the layer norm are one kernel") {
+  for (const char* profile : profiles) {
+    CAPTURE(profile);
+    Plan plan = planned(samples::embedding_layer_norm(), profile);
+    REQUIRE(plan.clusters.size() == 1);
+    CHECK(Inspector(plan).count(0, Primitive::take) == 2);
+  }
+}
+
+TEST_CASE("an encoder layer is ten kernels or fewer") {
+  for (const char* profile : profiles) {
+    CAPTURE(profile);
+    Plan plan = planned(samples::encoder_layer(), profile);
+    CHECK(plan.clusters.size() <= 10);
+    CHECK(Inspector(plan).count(Pattern::attention) == 1);
+    CHECK(Inspector(plan).count(Pattern::contraction) == 6);
+  }
+}
+
+TEST_CASE("every boundary kept has a reason") {
+  Plan plan = planned(samples::encoder_layer());
+  CHECK(!plan.boundaries.empty());
+  for (const Boundary& boundary : plan.boundaries) CHECK(!boundary.reason.empty());
+}
+
+TEST_CASE("without fusion every primitive is a kernel of its own") {
+  Plan plan = planned(samples::softmax(), "cpu-avx2", ops::Fusion::off);
+  CHECK(plan.clusters.size() == 5);
+  for (const Cluster& cluster : plan.clusters) CHECK(cluster.spec.members.size() == 1);
+}
+
+TEST_CASE("fusion moves fewer bytes") {
+  for (const samples::Sample& sample : samples::all()) {
+    CAPTURE(sample.name);
+    Explanation explanation = explain(planned(sample.make()), pinned_profile("cpu-avx2"));
+    CHECK(explanation.bytes < explanation.bytes_unfused);
+  }
+}
+
+TEST_CASE("equal layers give equal kernels, whatever their place in the graph") {
+  Plan first = planned(samples::layer_norm_residual(8, 96)), second = planned(samples::layer_norm_residual(31, 96));
+  auto profile = pinned_profile("cpu-avx2");
+  auto lowered = [&](const Plan& plan) {
+    const Cluster& cluster = plan.clusters[0];
+    return to_text(cluster.tile.program);
+  };
+  CHECK(lowered(first) == lowered(second));
+}
+
+TEST_CASE("fused, unfused and reference results have the same bits") {
+  for (const char* profile : profiles)
+    for (const samples::Sample& sample : samples::all()) {
+      CAPTURE(profile);
+      CAPTURE(sample.name);
+      ops::Graph graph = sample.make();
+      DeviceProfile device = pinned_profile(profile);
+      auto inputs = samples::random_inputs(graph);
+      auto expected = ops::evaluate(graph, inputs, device.numeric_class()).value();
+      for (ops::Fusion fusion : {ops::Fusion::on, ops::Fusion::off}) {
+        auto got = interpret(planned(graph, profile, fusion), device, inputs);
+        REQUIRE_MESSAGE(got.has_value(), (got ? std::string() : got.error().message));
+        for (std::size_t i = 0; i < expected.size(); ++i) CHECK(ops::same_bits(expected[i], (*got)[i]));
+      }
+    }
+}
+
+TEST_CASE("random graphs have the same bits fused, unfused and by the reference") {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    ops::Graph graph = samples::random_graph(seed);
+    DeviceProfile device = pinned_profile(seed % 2 ? "cpu-avx2" : "gpu-32");
+    auto inputs = samples::random_inputs(graph, seed);
+    auto expected = ops::evaluate(graph, inputs, device.numeric_class()).value();
+    for (ops::Fusion fusion : {ops::Fusion::on, ops::Fusion::off}) {
+      auto plan = make_plan(graph, device, {.fusion = fusion});
+      REQUIRE_MESSAGE(plan.has_value(), (plan ? std::string() : plan.error().message));
+      auto got = interpret(*plan, device, inputs);
+      REQUIRE_MESSAGE(got.has_value(), (got ? std::string() : got.error().message));
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(ops::same_bits(expected[i], (*got)[i]));
+    }
+  }
+}
+
+}  // namespace halyard::fusion
