@@ -340,9 +340,11 @@ std::string check_filled_in(const Graph& graph, const HyReplay& replay) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     OwnedCommand filled(graph.nodes[i]->command);
     for (HySlice& slice : filled.slices) fill_in(slice);
-    fill_in(filled.copy.source);
-    fill_in(filled.copy.destination);
-    fill_in(filled.fill.destination);
+    if (filled.command.kind == HY_COMMAND_COPY) {
+      fill_in(filled.copy.source);
+      fill_in(filled.copy.destination);
+    }
+    if (filled.command.kind == HY_COMMAND_FILL) fill_in(filled.fill.destination);
     if (filled.command.kind == HY_COMMAND_DISPATCH && filled.dispatch.scalar_slot != HY_NO_SLOT) {
       filled.dispatch.scalar_bytes =
           static_cast<std::uint32_t>(replay.scalars[filled.dispatch.scalar_slot].bytes);
