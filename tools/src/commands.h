@@ -1,0 +1,37 @@
+#pragma once
+
+#include <halyard/base/result.h>
+
+namespace CLI {
+class App;
+}
+
+/// The subcommands of `halyard`. Each adds its options to the application and carries itself out when chosen.
+namespace halyard::tools {
+
+/// Exit codes of the command.
+inline constexpr int exit_success = 0;
+inline constexpr int exit_failure = 1;  ///< the device, the model or a file failed; the message says how
+inline constexpr int exit_usage = 2;    ///< the command line does not make sense
+
+void add_devices_command(CLI::App& application);
+void add_run_command(CLI::App& application);
+void add_explain_command(CLI::App& application);
+void add_cache_command(CLI::App& application);
+
+/// Thrown out of a subcommand's callback: main prints the message and exits with the code.
+struct CommandError {
+  int exit_code = exit_failure;
+  Error error;
+};
+[[noreturn]] void throw_error(Error error);
+[[noreturn]] void throw_usage(std::string message);
+
+/// The value of a result, or the end of the command.
+template <class T>
+T value_or_exit(Result<T> result) {
+  if (!result) throw_error(std::move(result).error());
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+#include <halyard/hal/registry.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+
+namespace halyard::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string types_text(hal::ElementTypeSet types) {
+  std::string text;
+  for (std::size_t i = 0; i < element_type_facts.size(); ++i)
+    if (types.has(static_cast<ElementType>(i)))
+      text += (text.empty() ? "" : " ") + std::string(element_type_facts[i].name);
+  return text.empty() ? "none" : text;
+}
+
+struct NamedFact {
+  const char* name;
+  hal::Fact fact;
+};
+
+std::vector<NamedFact> probe_results(const hal::NumericFacts& facts) {
+  return {{"fused_fma", facts.fused_fma},
+          {"fused_fma_f64", facts.fused_fma_f64},
+          {"keeps_subnormals", facts.keeps_subnormals},
+          {"keeps_subnormals_f16", facts.keeps_subnormals_f16},
+          {"keeps_subnormals_f64", facts.keeps_subnormals_f64},
+          {"exact_add_multiply", facts.exact_add_multiply},
+          {"exact_division", facts.exact_division},
+          {"exact_sqrt", facts.exact_sqrt},
+          {"rounds_f16", facts.rounds_f16},
+          {"converts_integers", facts.converts_integers},
+          {"keeps_signed_zero", facts.keeps_signed_zero}};
+}
+
+ordered_json device_json(const hal::DeviceInfo& info, const hal::Measurements& measured) {
+  ordered_json json;
+  json["uri"] = info.uri;
+  json["name"] = info.name;
+  json["vendor"] = info.vendor;
+  json["driver"] = info.driver;
+  json["driver_version"] = info.driver_version;
+  json["architecture"] = info.architecture;
+  json["type"] = hal::name(info.type);
+  json["emulated"] = info.emulated;
+  json["software"] = info.software;
+  json["limits"] = {{"compute_units", info.compute_units},
+                    {"lanes_per_subgroup", info.lanes_per_subgroup},
+                    {"max_workgroup_invocations", info.max_workgroup_invocations},
+                    {"max_grid", info.max_grid},
+                    {"shared_bytes", info.shared_bytes},
+                    {"memory_bytes", info.memory_bytes},
+                    {"max_allocation_bytes", info.max_allocation_bytes},
+                    {"max_storage_range", info.max_storage_range},
+                    {"storage_alignment", info.storage_alignment},
+                    {"l1_bytes", info.l1_bytes},
+                    {"l2_bytes", info.l2_bytes},
+                    {"l3_bytes", info.l3_bytes}};
+  json["storage_types"] = types_text(info.storage_types);
+  json["arithmetic_types"] = types_text(info.arithmetic_types);
+  json["module_formats"] = info.module_formats;
+  json["isa_features"] = info.isa_features;
+  for (const NamedFact& fact : probe_results(info.numeric)) json["probe"][fact.name] = hal::name(fact.fact);
+  json["quirks"] = ordered_json::array();
+  for (const hal::Quirk& quirk : info.quirks)
+    json["quirks"].push_back({{"name", quirk.name}, {"value", quirk.value}, {"reason", quirk.reason}});
+  json["measured"] = {
+      {"copy_bytes_per_second", measured.copy_bytes_per_second},
+      {"triad_bytes_per_second", measured.triad_bytes_per_second},
+      {"f32_flops_per_second", measured.flops_per_second[static_cast<std::size_t>(ElementType::f32)]},
+      {"launch_seconds", measured.launch_seconds},
+      {"submit_seconds", measured.submit_seconds},
+      {"workgroup_seconds", measured.workgroup_seconds}};
+  return json;
+}
+
+void print_device(const hal::DeviceInfo& info, const hal::Measurements& measured) {
+  fmt::print("\n{}  {}{}{}\n", info.uri, info.name, info.emulated ? "  [emulated]" : "",
+             info.software ? "  [software driver]" : "");
+  fmt::print("  driver      {} {}, architecture {}\n", info.driver, info.driver_version, info.architecture);
+  fmt::print("  execution   {} units, {} lanes per subgroup, workgroups of up to {}, {} KiB shared\n",
+             info.compute_units, info.lanes_per_subgroup, info.max_workgroup_invocations,
+             info.shared_bytes / 1024);
+  fmt::print("  memory      {} MiB, allocations of up to {} MiB, slices of up to {} MiB aligned to {}\n",
+             info.memory_bytes >> 20, info.max_allocation_bytes >> 20, info.max_storage_range >> 20,
+             info.storage_alignment);
+  fmt::print("  storage     {}\n  arithmetic  {}\n", types_text(info.storage_types),
+             types_text(info.arithmetic_types));
+  fmt::print("  modules     {}\n", fmt::join(info.module_formats, " "));
+  if (!info.isa_features.empty()) fmt::print("  features    {}\n", fmt::join(info.isa_features, " "));
+  std::string facts;
+  for (const NamedFact& fact : probe_results(info.numeric))
+    facts += fmt::format("{}{}: {}", facts.empty() ? "" : ", ", fact.name, hal::name(fact.fact));
+  fmt::print("  probed      {}\n", facts);
+  for (const hal::Quirk& quirk : info.quirks)
+    fmt::print("  quirk       {} = {}: {}\n", quirk.name, quirk.value, quirk.reason);
+  const double flops = measured.flops_per_second[static_cast<std::size_t>(ElementType::f32)];
+  if (info.emulated)
+    fmt::print("  measured    nothing: an emulated device has no performance\n");
+  else if (measured.measured())
+    fmt::print(
+        "  measured    copy {:.1f} GB/s, triad {:.1f} GB/s, f32 {:.0f} GFLOP/s, launch {:.1f} us, submit "
+        "{:.1f} us\n",
+        measured.copy_bytes_per_second * 1e-9, measured.triad_bytes_per_second * 1e-9, flops * 1e-9,
+        measured.launch_seconds * 1e6, measured.submit_seconds * 1e6);
+}
+
+void list(bool as_json) {
+  hal::Registry& registry = hal::Registry::shared();
+  ordered_json json;
+  json["backends"] = ordered_json::array();
+  json["devices"] = ordered_json::array();
+  if (!as_json) fmt::print("backends\n");
+  for (const hal::BackendReport& backend : registry.backends()) {
+    const std::string state = backend.status ? fmt::format("{} device{}", backend.device_count,
+                                                           backend.device_count == 1 ? "" : "s")
+                                             : backend.status.error().message;
+    if (!as_json) fmt::print("  {:<12} {}\n", backend.name, state);
+    json["backends"].push_back({{"name", backend.name},
+                                {"version", backend.version},
+                                {"path", backend.path.string()},
+                                {"usable", backend.status.has_value()},
+                                {"state", state}});
+  }
+  for (const hal::DeviceSummary& summary : registry.devices()) {
+    auto device = registry.open(summary.uri);
+    if (!device) {
+      if (!as_json)
+        fmt::print("\n{}  {}: cannot be opened: {}\n", summary.uri, summary.name, device.error().message);
+      json["devices"].push_back(
+          {{"uri", summary.uri}, {"name", summary.name}, {"error", device.error().message}});
+      continue;
+    }
+    auto measured = (*device)->measurements(!summary.emulated);
+    const hal::Measurements figures = measured ? *measured : hal::Measurements{};
+    if (as_json)
+      json["devices"].push_back(device_json((*device)->info(), figures));
+    else
+      print_device((*device)->info(), figures);
+  }
+  if (as_json) fmt::print("{}\n", json.dump(2));
+}
+
+}  // namespace
+
+void add_devices_command(CLI::App& application) {
+  auto as_json = std::make_shared<bool>(false);
+  CLI::App* command = application.add_subcommand(
+      "devices", "List backends and devices: limits, probe results, quirks, measured rates");
+  command->add_flag("--json", *as_json, "JSON instead of text");
+  command->callback([as_json] { list(*as_json); });
+}
+
+}  // namespace halyard::tools

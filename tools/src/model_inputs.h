@@ -1,0 +1,24 @@
+#pragma once
+
+#include <halyard/onnx/model.h>
+#include <halyard/ops/host_tensor.h>
+
+#include <string>
+#include <vector>
+
+namespace halyard::tools {
+
+/// The values of `--input`: NAME=FILE.npy, or NAME=random:SHAPE with SHAPE like 8x128. Random floats are
+/// uniform in
+/// [-1, 1), random integers 0 or 1, the same at every run. In the order of the model's inputs.
+Result<std::vector<ops::HostTensor>> read_inputs(const onnx::Model& model,
+                                                 const std::vector<std::string>& arguments);
+
+/// The same for shapes alone (`explain` needs no values): NAME=SHAPE is accepted too. Inputs that are not
+/// named get 1 for the first open dimension and `otherwise` for the others.
+Result<onnx::InputShapes> input_shapes(const onnx::Model& model, const std::vector<std::string>& arguments,
+                                       std::int64_t otherwise);
+
+onnx::InputShapes shapes_of(const onnx::Model& model, const std::vector<ops::HostTensor>& inputs);
+
+}  // namespace halyard::tools
