@@ -5,8 +5,8 @@
 #   lib/halyard/libhalyard_*.so  the backends (installed where they are defined)
 #   lib/cmake/Halyard            the package
 #
-# find_package(Halyard COMPONENTS plugin) gives Halyard::base and Halyard::program alone, all that a backend may use;
-# without components everything that was built is found.
+# find_package(Halyard COMPONENTS plugin) gives Halyard::base, Halyard::program and halyard_add_backend(), all that a
+# backend may use; without components everything that was built is found.
 include(CMakePackageConfigHelpers)
 
 get_property(halyard_components GLOBAL PROPERTY HALYARD_COMPONENTS)
@@ -46,5 +46,6 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/HalyardConfig.cmake.in
   ${CMAKE_BINARY_DIR}/HalyardConfig.cmake INSTALL_DESTINATION ${halyard_package_folder})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/HalyardConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/HalyardConfig.cmake ${CMAKE_BINARY_DIR}/HalyardConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/HalyardBackend.cmake
         DESTINATION ${halyard_package_folder})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/halyard)

@@ -38,15 +38,4 @@ function(halyard_add_library name)
   set_property(GLOBAL APPEND PROPERTY HALYARD_INCLUDE_DIRECTORIES ${CMAKE_CURRENT_SOURCE_DIR}/include)
 endfunction()
 
-# halyard_add_backend(<vendor> SOURCES … [PRIVATE_LIBRARIES …]): a loadable module libhalyard_<vendor>.so
-# that exports nothing but its entry point.
-function(halyard_add_backend vendor)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PRIVATE_LIBRARIES" ${ARGN})
-  add_library(halyard_${vendor} MODULE ${ARG_SOURCES})
-  set_target_properties(halyard_${vendor} PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY ${HALYARD_BACKEND_OUTPUT_DIRECTORY} CXX_VISIBILITY_PRESET hidden
-    VISIBILITY_INLINES_HIDDEN ON)
-  target_link_libraries(halyard_${vendor} PRIVATE ${ARG_PRIVATE_LIBRARIES} halyard_compile_options)
-  target_link_options(halyard_${vendor} PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined)
-  install(TARGETS halyard_${vendor} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/halyard)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/HalyardBackend.cmake)
