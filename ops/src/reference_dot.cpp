@@ -7,6 +7,13 @@
 #include <immintrin.h>
 #endif
 
+// The rows of a tile must live in registers at any level of optimization.
+#if defined(__clang__)
+#define HALYARD_UNROLL_ROWS _Pragma("unroll")
+#else
+#define HALYARD_UNROLL_ROWS _Pragma("GCC unroll 4")
+#endif
+
 /// Reference meaning of dot_general. Operands are first laid out as [batch, free, k]; each result is then
 /// `order::dot`. For fused f32 the same chains run eight columns at a time where the host has AVX2 and FMA
 /// (the library's scalar fma is too slow for whole models): the order within each result is the same.
@@ -83,7 +90,7 @@ __attribute__((target("avx2,fma"))) void dot_tile(std::int64_t depth, const floa
     for (std::int64_t k = first; k < end; ++k) {
       __m256 low = _mm256_loadu_ps(b + k * tile_columns);
       __m256 high = _mm256_loadu_ps(b + k * tile_columns + 8);
-#pragma GCC unroll 4
+      HALYARD_UNROLL_ROWS
       for (std::int64_t r = 0; r < tile_rows; ++r) {
         __m256 value = _mm256_broadcast_ss(a + r * a_stride + k);
         chain[r][0] = _mm256_fmadd_ps(value, low, chain[r][0]);
