@@ -14,7 +14,10 @@ Status to_status(HyStatus status, const HyError& error, std::string_view subject
   const bool known = status >= HY_INVALID_ARGUMENT && status <= HY_INTERNAL;
   const auto code = known ? static_cast<ErrorCode>(status) : ErrorCode::internal;
   // A foreign backend may forget the closing zero.
-  const std::string_view text(error.message, strnlen(error.message, sizeof error.message));
+  std::string_view text(error.message, strnlen(error.message, sizeof error.message));
+  // Many backends begin with their own name, which the subject ("vulkan:0") says already.
+  const std::string backend = std::string(subject.substr(0, subject.find(':'))) + ": ";
+  if (text.starts_with(backend)) text.remove_prefix(backend.size());
   std::string message = fmt::format("{}: {}: {}", subject, operation, text.empty() ? name(code) : text);
   if (!known) message += fmt::format(" (the backend returned the unknown status {})", status);
   if (error.node != UINT32_MAX) message += fmt::format(" (command {})", error.node);
