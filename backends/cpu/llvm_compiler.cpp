@@ -1,6 +1,5 @@
 #include "llvm_compiler.h"
 #include <fmt/format.h>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include "llvm_library.h"
@@ -8,14 +7,25 @@
 namespace halyard::cpu {
 namespace {
 
-/// Programs come with their vectors and loops as they should be, so no vectorizer runs: scalar cleaning,
-/// invariant code out of loops, unrolling as marked, and once more cleaning. Chosen by compile time (see docs
-/// of the backend).
-constexpr const char* passes =
-    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
-    "loop-mssa(licm<allowspeculation>),loop(indvars,loop-deletion,loop-unroll-full),"
-    "sroa,gvn,instcombine<no-verify-fixpoint>,loop-unroll<O2>,loop-mssa(licm<allowspeculation>),"
-    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
+/// Programs come with their vectors and loops as they should be, so no vectorizer runs: common
+/// subexpressions, invariant code out of loops, unrolling of short and of marked loops, and cleaning after
+/// it. Unrolling of unmarked loops by LLVM's own lights doubled compile times and gained nothing; so did GVN.
+constexpr std::string_view default_passes =
+    "function(early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm<allowspeculation>)"
+    ","
+    "loop(indvars,loop-unroll-full),loop-unroll<O2;no-runtime;no-peeling>,early-cse<memssa>,"
+    "instcombine<no-verify-fixpoint>,simplifycfg)";
+
+/// The pass pipeline that a module's options ask for: "passes=PIPELINE", in LLVM's syntax, or the default.
+Result<std::string> passes_of(std::string_view options, std::string_view label) {
+  constexpr std::string_view key = "passes=";
+  if (options.empty()) return std::string(default_passes);
+  if (!options.starts_with(key))
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("cpu: module {}: option \"{}\" is not known; there is passes=PIPELINE", label, options));
+  return std::string(options.substr(key.size()));
+}
 
 /// What LLVM says of one compilation.
 struct Diagnostics {
@@ -68,7 +78,9 @@ tl::unexpected<Error> refused(std::string_view label, std::string_view step, con
 
 }  // namespace
 
-Result<std::vector<std::byte>> compile_llvm_ir(std::string_view text, std::string_view label) {
+Result<std::vector<std::byte>> compile_llvm_ir(std::string_view text, std::string_view label,
+                                               std::string_view options) {
+  HALYARD_ASSIGN(std::string passes, passes_of(options, label));
   HALYARD_ASSIGN(const llvm::Library* opened, llvm::library());
   const llvm::Library& library = *opened;
   HALYARD_ASSIGN(const HostTarget* host, host_target(library));
@@ -101,11 +113,10 @@ Result<std::vector<std::byte>> compile_llvm_ir(std::string_view text, std::strin
                                  library.LLVMDisposeTargetData);
   library.LLVMSetModuleDataLayout(module.get(), layout.get());
 
-  Owned<llvm::PassOptions> options(library.LLVMCreatePassBuilderOptions(),
-                                   library.LLVMDisposePassBuilderOptions);
-  const char* chosen = std::getenv("HALYARD_CPU_PASSES");
+  Owned<llvm::PassOptions> pass_options(library.LLVMCreatePassBuilderOptions(),
+                                        library.LLVMDisposePassBuilderOptions);
   if (llvm::ErrorRef error =
-          library.LLVMRunPasses(module.get(), chosen ? chosen : passes, machine.get(), options.get())) {
+          library.LLVMRunPasses(module.get(), passes.c_str(), machine.get(), pass_options.get())) {
     char* words = library.LLVMGetErrorMessage(error);
     std::string reason = words;
     library.LLVMDisposeErrorMessage(words);

@@ -15,7 +15,8 @@ Result<std::vector<std::byte>> object_bytes_of(const HyModuleDesc& desc, std::st
   const auto* begin = static_cast<const std::byte*>(desc.bytes);
   if (format == "elf-object") return std::vector<std::byte>(begin, begin + desc.byte_count);
   if (format == "llvm-ir")
-    return compile_llvm_ir({static_cast<const char*>(desc.bytes), desc.byte_count}, label);
+    return compile_llvm_ir({static_cast<const char*>(desc.bytes), desc.byte_count}, label,
+                           desc.options ? desc.options : "");
   return fail(
       ErrorCode::unsupported,
       fmt::format("cpu: module {}: format \"{}\" is not taken; give llvm-ir or elf-object", label, format));

@@ -1,4 +1,5 @@
 #include "thread_pool.h"
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
@@ -34,6 +35,12 @@ struct alignas(64) Share {
 
 constexpr unsigned most_threads = 1024;
 
+/// As many threads as oneTBB would run in this process; beyond that it complains on stderr.
+unsigned allowed_threads() {
+  auto limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  return static_cast<unsigned>(std::clamp<std::size_t>(limit, 1, most_threads));
+}
+
 }  // namespace
 
 struct ThreadPool::Arena {
@@ -42,7 +49,7 @@ struct ThreadPool::Arena {
 };
 
 ThreadPool::ThreadPool(unsigned threads)
-    : threads_(std::clamp(threads, 1u, most_threads)), arena_(std::make_unique<Arena>(threads_)) {}
+    : threads_(std::clamp(threads, 1u, allowed_threads())), arena_(std::make_unique<Arena>(threads_)) {}
 
 ThreadPool::~ThreadPool() = default;
 

@@ -12,6 +12,8 @@ namespace halyard::cpu {
 /// cache what it wrote in the kernel before; a thread that is done takes from the others' ranges.
 class ThreadPool {
  public:
+  /// With at most `threads` threads, and no more than oneTBB runs in this process (its hardware threads,
+  /// unless the host program says otherwise).
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   unsigned threads() const { return threads_; }

@@ -9,7 +9,7 @@ const HyBackend& backend() {
     void* library = dlopen(HALYARD_CPU_MODULE, RTLD_NOW | RTLD_LOCAL);
     REQUIRE_MESSAGE(library != nullptr, dlerror());
     auto entry = reinterpret_cast<HyBackendEntry>(dlsym(library, "halyard_backend_entry"));
-    REQUIRE(entry != nullptr);
+    REQUIRE((entry != nullptr) == true);
     return entry(HY_ABI_VERSION, nullptr);
   }();
   return *table;
