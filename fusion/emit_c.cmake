@@ -1,0 +1,24 @@
+# The C dialect emitter (CUDA C++, HIP C++): text only, no vendor's compiler is linked. Included by this
+# folder's CMakeLists.txt.
+find_package(fmt REQUIRED)
+add_library(halyard_emit_c STATIC
+  ${CMAKE_CURRENT_LIST_DIR}/src/c_dialect.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/src/emit_c.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/src/emit_c_control.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/src/emit_c_expressions.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/src/emit_c_memory.cpp)
+target_include_directories(halyard_emit_c
+  PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/include>
+  PRIVATE ${CMAKE_CURRENT_LIST_DIR}/src)
+target_link_libraries(halyard_emit_c PUBLIC halyard_program
+  PRIVATE $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:halyard_compile_options>)
+
+halyard_add_test(emit_c
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/tests/gpu_compile_tests.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tests/gpu_compilers.cpp
+    ${PROJECT_SOURCE_DIR}/hal/program/tests/sample_programs.cpp
+  LIBRARIES halyard_emit_c fmt::fmt ${CMAKE_DL_LIBS})
+if(TARGET emit_c_tests)
+  target_include_directories(emit_c_tests PRIVATE ${PROJECT_SOURCE_DIR}/hal/program/tests)
+endif()
