@@ -13,8 +13,8 @@
 #include "backend_folders.h"
 #include "backend_module.h"
 #include "device_info_reader.h"
-#include "measured_facts.h"
 #include "halyard/hal/nearest_name.h"
+#include "measured_facts.h"
 #include "validation.h"
 
 namespace halyard::hal {
@@ -155,10 +155,18 @@ void Registry::State::search() {
 }
 
 const Result<Table>& Registry::State::table(Candidate& candidate) {
-  if (!candidate.table) {
-    candidate.table = open_backend_module(candidate.path);
-    if (*candidate.table) candidate.name = (**candidate.table)->name;
-  }
+  if (candidate.table) return *candidate.table;
+  candidate.table = open_backend_module(candidate.path);
+  if (!*candidate.table) return *candidate.table;
+  // A file's name need not be its backend's; the first backend of a name wins.
+  const std::string name = (**candidate.table)->name;
+  for (const Candidate& other : candidates)
+    if (&other != &candidate && other.table && *other.table && other.name == name)
+      candidate.table =
+          fail(ErrorCode::invalid_argument,
+               fmt::format("{}: a backend '{}' was found before, {}", candidate.path.string(), name,
+                           other.path.empty() ? "in the program" : "in " + other.path.string()));
+  if (*candidate.table) candidate.name = name;
   return *candidate.table;
 }
 
@@ -193,15 +201,17 @@ Error Registry::State::unknown(const DeviceUri& uri, const std::string& why) {
 }
 
 Result<Table> Registry::State::backend(const DeviceUri& uri) {
+  std::string reason;
   for (Candidate& candidate : candidates) {
     if (candidate.name != uri.backend) continue;
     const auto& loaded = table(candidate);
-    if (!loaded) return tl::unexpected<Error>(unknown(uri, loaded.error().message));
-    if ((*loaded)->name == uri.backend) return *loaded;
+    if (!loaded && reason.empty()) reason = loaded.error().message;
+    if (loaded && (*loaded)->name == uri.backend) return *loaded;
   }
   for (Candidate& candidate : candidates)  // a file's name need not be its backend's
     if (const auto& loaded = table(candidate); loaded && (*loaded)->name == uri.backend) return *loaded;
-  return tl::unexpected<Error>(unknown(uri, fmt::format("there is no backend '{}'", uri.backend)));
+  if (reason.empty()) reason = fmt::format("there is no backend '{}'", uri.backend);
+  return tl::unexpected<Error>(unknown(uri, reason));
 }
 
 Registry::Registry(Options options) : state_(std::make_unique<State>()) {
@@ -233,13 +243,18 @@ Status Registry::add(HyBackendEntry entry) {
 }
 
 Result<std::string> Registry::load(const fs::path& module) {
-  HALYARD_ASSIGN(const Table table, open_backend_module(module));
   std::lock_guard lock(state_->mutex);
   state_->search();
   std::error_code code;
   for (Candidate& known : state_->candidates) {
+    if (known.path.empty() || !fs::equivalent(known.path, module, code)) continue;
+    const auto& loaded = state_->table(known);
+    if (!loaded) return tl::unexpected<Error>(loaded.error());
+    return std::string((*loaded)->name);
+  }
+  HALYARD_ASSIGN(const Table table, open_backend_module(module));
+  for (Candidate& known : state_->candidates) {
     if (known.name != table->name) continue;
-    if (fs::equivalent(known.path, module, code)) return std::string(table->name);
     if (known.table && *known.table)
       return fail(ErrorCode::invalid_argument,
                   fmt::format("registry: load {}: a backend '{}' is there already, from {}", module.string(),

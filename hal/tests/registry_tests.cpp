@@ -87,6 +87,27 @@ TEST_CASE("a backend module is found in a search folder and by its path") {
   CHECK(missing.error().code == ErrorCode::not_found);
 }
 
+TEST_CASE("a module whose file has another name than its backend is one backend") {
+  TemporaryFolder folder;
+  const auto original = std::filesystem::path(HALYARD_TEST_MODULE_FOLDER) / "libhalyard_fakemodule.so";
+  const auto renamed = folder.path / "libhalyard_renamed.so";
+  std::filesystem::copy_file(original, renamed);
+  Registry registry({.folders = {folder.path}, .search_defaults = false});
+  CHECK(value_of(registry.load(renamed)) == "fakemodule");
+  CHECK(registry.devices().size() == 3);
+  CHECK(value_of(registry.open("fakemodule:1"))->info().uri == "fakemodule:1");
+  const auto second = registry.load(original);
+  REQUIRE(!second);
+  CHECK(mentions(second.error(), "a backend 'fakemodule' is there already"));
+
+  Registry both({.folders = {folder.path, HALYARD_TEST_MODULE_FOLDER}, .search_defaults = false});
+  CHECK(both.devices().size() == 3);
+  CHECK(value_of(both.open("fakemodule:2"))->info().emulated);
+  std::size_t usable = 0;
+  for (const BackendReport& report : both.backends()) usable += report.status ? 1 : 0;
+  CHECK(usable == 1);
+}
+
 TEST_CASE("HALYARD_BACKEND_PATH is searched before the other folders") {
   const char* before = std::getenv("HALYARD_BACKEND_PATH");
   const std::string saved = before != nullptr ? before : "";

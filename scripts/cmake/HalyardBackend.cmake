@@ -20,7 +20,10 @@ function(halyard_add_backend vendor)
   endif()
   target_link_libraries(${module} PRIVATE ${ARG_PRIVATE_LIBRARIES})
   target_compile_features(${module} PRIVATE cxx_std_20)
-  target_link_options(${module} PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined)
+  # Hidden visibility leaves the standard library's templates visible; the list leaves the entry alone.
+  set(exports ${CMAKE_CURRENT_BINARY_DIR}/halyard_backend_exports.map)
+  file(WRITE ${exports} "{ global: halyard_backend_entry; local: *; };\n")
+  target_link_options(${module} PRIVATE -Wl,--version-script=${exports} -Wl,--no-undefined)
 
   # The objects behind the handles have the same names in every backend; in one program they must not meet.
   set(handles HyDevice HyQueue HyBuffer HyModule HyGraph HyTimeline HyTimeStamps)
