@@ -1,3 +1,252 @@
 #include <doctest/doctest.h>
 #include <halyard/onnx/model.h>
+#include <halyard/ops/reference.h>
 #include <onnx/onnx_pb.h>
+
+#include <cstring>
+
+using namespace halyard;
+using onnx::Model;
+
+namespace {
+
+/// Writes small models as exporters do.
+class ModelWriter {
+ public:
+  explicit ModelWriter(int opset = 14) {
+    model_.set_ir_version(7);
+    model_.add_opset_import()->set_version(opset);
+    model_.mutable_graph()->set_name("test");
+  }
+
+  ModelWriter& input(const char* name, int type, std::vector<std::int64_t> dimensions) {
+    declare(*model_.mutable_graph()->add_input(), name, type, dimensions);
+    return *this;
+  }
+  ModelWriter& output(const char* name, int type, std::vector<std::int64_t> dimensions) {
+    declare(*model_.mutable_graph()->add_output(), name, type, dimensions);
+    return *this;
+  }
+  ModelWriter& integers(const char* name, std::vector<std::int64_t> values, bool scalar = false) {
+    ::onnx::TensorProto& tensor = *model_.mutable_graph()->add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(::onnx::TensorProto::INT64);
+    if (!scalar) tensor.add_dims(static_cast<std::int64_t>(values.size()));
+    tensor.set_raw_data(values.data(), values.size() * sizeof(std::int64_t));
+    return *this;
+  }
+  ModelWriter& floats(const char* name, std::vector<float> values, std::vector<std::int64_t> dimensions) {
+    ::onnx::TensorProto& tensor = *model_.mutable_graph()->add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(::onnx::TensorProto::FLOAT);
+    for (std::int64_t extent : dimensions) tensor.add_dims(extent);
+    for (float value : values) tensor.add_float_data(value);
+    return *this;
+  }
+  ::onnx::NodeProto& node(const char* type, std::vector<const char*> inputs,
+                          std::vector<const char*> outputs) {
+    ::onnx::NodeProto& made = *model_.mutable_graph()->add_node();
+    made.set_op_type(type);
+    made.set_name(std::string("the_") + type);
+    for (const char* input : inputs) made.add_input(input);
+    for (const char* output : outputs) made.add_output(output);
+    return made;
+  }
+  static void attribute(::onnx::NodeProto& node, const char* name, std::int64_t value) {
+    ::onnx::AttributeProto& made = *node.add_attribute();
+    made.set_name(name);
+    made.set_type(::onnx::AttributeProto::INT);
+    made.set_i(value);
+  }
+  static void attribute(::onnx::NodeProto& node, const char* name, std::vector<std::int64_t> values) {
+    ::onnx::AttributeProto& made = *node.add_attribute();
+    made.set_name(name);
+    made.set_type(::onnx::AttributeProto::INTS);
+    for (std::int64_t value : values) made.add_ints(value);
+  }
+
+  ::onnx::ModelProto& proto() { return model_; }
+  std::string bytes() const { return model_.SerializeAsString(); }
+  Result<Model> parse() const {
+    std::string text = bytes();
+    return Model::parse(std::as_bytes(std::span(text.data(), text.size())));
+  }
+
+ private:
+  static void declare(::onnx::ValueInfoProto& info, const char* name, int type,
+                      const std::vector<std::int64_t>& dimensions) {
+    info.set_name(name);
+    auto& tensor = *info.mutable_type()->mutable_tensor_type();
+    tensor.set_elem_type(type);
+    for (std::int64_t extent : dimensions) {
+      auto& dimension = *tensor.mutable_shape()->add_dim();
+      if (extent >= 0)
+        dimension.set_dim_value(extent);
+      else
+        dimension.set_dim_param("batch");
+    }
+  }
+  ::onnx::ModelProto model_;
+};
+
+constexpr int f32 = ::onnx::TensorProto::FLOAT;
+constexpr int i64 = ::onnx::TensorProto::INT64;
+
+ops::HostTensor floats(ops::Shape shape, std::vector<float> values) {
+  auto tensor = ops::HostTensor::from_values<float>(std::move(shape), values);
+  REQUIRE(tensor.has_value());
+  return *tensor;
+}
+
+std::vector<float> evaluate(const Model& model, const std::vector<ops::HostTensor>& inputs) {
+  onnx::InputShapes shapes;
+  for (std::size_t i = 0; i < inputs.size(); ++i) shapes[model.inputs()[i].name] = inputs[i].shape();
+  auto graph = model.graph(shapes);
+  REQUIRE_MESSAGE(graph.has_value(), graph.error().message);
+  auto results = ops::evaluate(*graph, inputs);
+  REQUIRE_MESSAGE(results.has_value(), results.error().message);
+  auto values = results->front().values<float>();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+TEST_CASE("a model with an open batch runs at any batch size") {
+  ModelWriter writer;
+  writer.input("x", f32, {-1, 2}).output("y", f32, {-1, 2}).floats("w", {1, 2, 3, 4}, {2, 2});
+  writer.node("MatMul", {"x", "w"}, {"y"});
+  auto model = writer.parse();
+  REQUIRE_MESSAGE(model.has_value(), model.error().message);
+  CHECK(model->inputs()[0].text() == "x: f32[batch, 2]");
+  CHECK(evaluate(*model, {floats({1, 2}, {1, 1})}) == std::vector<float>{4, 6});
+  CHECK(evaluate(*model, {floats({2, 2}, {1, 0, 0, 1})}) == std::vector<float>{1, 2, 3, 4});
+}
+
+TEST_CASE("shape arithmetic is folded away") {
+  ModelWriter writer;
+  writer.input("x", f32, {-1, 6})
+      .output("y", f32, {-1, 2, 3})
+      .integers("zero", {0}, true)
+      .integers("first", {0})
+      .integers("rest", {2, 3});
+  writer.node("Shape", {"x"}, {"shape"});
+  writer.node("Gather", {"shape", "zero"}, {"batch"});
+  writer.node("Unsqueeze", {"batch", "first"}, {"batch_list"});
+  ModelWriter::attribute(writer.node("Concat", {"batch_list", "rest"}, {"target"}), "axis", 0);
+  writer.node("Reshape", {"x", "target"}, {"y"});
+  auto model = writer.parse();
+  REQUIRE_MESSAGE(model.has_value(), model.error().message);
+  auto graph = model->graph({{"x", ops::Shape{4, 6}}});
+  REQUIRE_MESSAGE(graph.has_value(), graph.error().message);
+  CHECK(graph->node(graph->outputs()[0].node).primitive == ops::Primitive::reshape);
+  CHECK(graph->node(graph->outputs()[0].node).shape == ops::Shape{4, 2, 3});
+}
+
+TEST_CASE("softmax before version 13 normalizes all axes from its axis on, later one axis") {
+  for (int opset : {11, 13}) {
+    ModelWriter writer(opset);
+    writer.input("x", f32, {1, 2, 2}).output("y", f32, {1, 2, 2});
+    ModelWriter::attribute(writer.node("Softmax", {"x"}, {"y"}), "axis", 1);
+    auto model = writer.parse();
+    REQUIRE(model.has_value());
+    auto y = evaluate(*model, {floats({1, 2, 2}, {0, 0, 0, 0})});
+    CHECK(y == std::vector<float>(4, opset < 13 ? 0.25f : 0.5f));
+  }
+}
+
+TEST_CASE("a slice with a negative step runs down to the first element") {
+  ModelWriter writer;
+  writer.input("x", f32, {4})
+      .output("y", f32, {4})
+      .integers("start", {-1})
+      .integers("end", {-9223372036854775807})
+      .integers("axis", {0})
+      .integers("step", {-1});
+  writer.node("Slice", {"x", "start", "end", "axis", "step"}, {"y"});
+  auto model = writer.parse();
+  REQUIRE(model.has_value());
+  CHECK(evaluate(*model, {floats({4}, {1, 2, 3, 4})}) == std::vector<float>{4, 3, 2, 1});
+}
+
+TEST_CASE("an operator that is lacking is named with its node and version before anything runs") {
+  ModelWriter writer;
+  writer.input("x", f32, {2}).output("y", f32, {2});
+  writer.node("NonMaxSuppression", {"x"}, {"y"});
+  auto model = writer.parse();
+  REQUIRE(!model.has_value());
+  CHECK(model.error().code == ErrorCode::unsupported);
+  CHECK(model.error().message.find("NonMaxSuppression (version 14)") != std::string::npos);
+  CHECK(model.error().message.find("the_NonMaxSuppression") != std::string::npos);
+}
+
+TEST_CASE("an input of the wrong shape, an unknown one and a missing one are named") {
+  ModelWriter writer;
+  writer.input("x", f32, {-1, 2}).input("z", f32, {-1}).output("y", f32, {-1, 2});
+  writer.node("Identity", {"x"}, {"y"});
+  auto model = writer.parse();
+  REQUIRE(model.has_value());
+  for (const auto& [shapes, text] :
+       {std::pair<onnx::InputShapes, const char*>{{{"x", ops::Shape{1, 3}}, {"z", ops::Shape{1}}},
+                                                  "'x: f32[batch, 2]' cannot have shape [1, 3]"},
+        {{{"x", ops::Shape{1, 2}}, {"z", ops::Shape{2}}}, "'z: f32[batch]' cannot have shape [2]"},
+        {{{"x", ops::Shape{1, 2}}}, "'z: f32[batch]' is not given a shape"},
+        {{{"q", ops::Shape{1, 2}}}, "no input 'q'"}}) {
+    auto graph = model->graph(shapes);
+    REQUIRE(!graph.has_value());
+    CHECK_MESSAGE(graph.error().message.find(text) != std::string::npos, graph.error().message);
+  }
+}
+
+TEST_CASE("damaged and hostile files give errors") {
+  CHECK(!Model::parse({}).has_value());
+  std::string noise = "this is not a model";
+  CHECK(!Model::parse(std::as_bytes(std::span(noise.data(), noise.size()))).has_value());
+
+  ModelWriter writer;
+  writer.input("x", f32, {2}).output("y", f32, {2}).floats("w", {1, 2}, {2});
+  writer.node("Add", {"x", "w"}, {"y"});
+  std::string whole = writer.bytes();
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    auto model = Model::parse(std::as_bytes(std::span(whole.data(), length)));
+    if (model) (void)model->graph({{"x", ops::Shape{2}}});
+  }
+
+  SUBCASE("a tensor that promises more elements than it holds") {
+    writer.proto().mutable_graph()->mutable_initializer(0)->set_dims(0, std::int64_t{1} << 40);
+    CHECK(writer.parse().error().code == ErrorCode::corrupt_data);
+  }
+  SUBCASE("a tensor whose extents overflow") {
+    writer.proto().mutable_graph()->mutable_initializer(0)->add_dims(std::int64_t{1} << 62);
+    CHECK(!writer.parse().has_value());
+  }
+  SUBCASE("external data outside the model's folder") {
+    auto& tensor = *writer.proto().mutable_graph()->mutable_initializer(0);
+    tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
+    auto& location = *tensor.add_external_data();
+    location.set_key("location");
+    location.set_value("../../etc/passwd");
+    CHECK(!writer.parse().has_value());
+  }
+  SUBCASE("a node that uses a value nothing defines") {
+    writer.proto().mutable_graph()->mutable_node(0)->set_input(1, "nowhere");
+    auto model = writer.parse();
+    REQUIRE(model.has_value());
+    auto graph = model->graph({{"x", ops::Shape{2}}});
+    REQUIRE(!graph.has_value());
+    CHECK(graph.error().message.find("the_Add") != std::string::npos);
+    CHECK(graph.error().message.find("'nowhere'") != std::string::npos);
+  }
+  SUBCASE("a node without its operands") {
+    writer.proto().mutable_graph()->mutable_node(0)->clear_input();
+    auto model = writer.parse();
+    REQUIRE(model.has_value());
+    CHECK(!model->graph({{"x", ops::Shape{2}}}).has_value());
+  }
+  SUBCASE("an output that is computed in another type than declared") {
+    writer.proto().mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+        i64);
+    auto model = writer.parse();
+    REQUIRE(model.has_value());
+    CHECK(!model->graph({{"x", ops::Shape{2}}}).has_value());
+  }
+}
