@@ -90,8 +90,8 @@ Expr hyperbolic_tangent(Expr x) {
   Expr square = x * x;
   Expr near = x + (x * square) * polynomial(square, p);
   Expr e = exponential(magnitude + magnitude);
-  Expr far = with_sign_of(x.like(1) - x.like(2) / (e + 1), x);
-  return select(lt(magnitude, 0.625), near, far);
+  Expr far = x.like(1) - x.like(2) / (e + 1);
+  return with_sign_of(select(lt(magnitude, 0.625), near, far), x);  // −0 + 0 would lose its sign
 }
 
 // |x| < 0.925: x + x P(x²), P of degree 6 for erf(x)/x − 1, 2^-30. Beyond: 1 − exp(−(t + t Q(t))), t =
@@ -116,14 +116,15 @@ struct Quadrant {
   Expr number;  // i32
 };
 
-// x − n π/2 in four steps: three parts of 11 bits, whose products with |n| < 2^13 are exact, and a tail.
+// x − n π/2 in four steps: three parts of 11 bits, whose products with |n| < 2^13 are exact, and a tail. The
+// first two differences are exact too; what the third loses joins the tail, so that r is rounded once.
 Quadrant reduce_angle(Expr x) {
   Rounded n = round_to_integer(x * 0x1.45f306p-1);
-  Expr r = x - n.value * 0x1.92p+0;
-  r = r - n.value * 0x1.fb4p-12;
-  r = r - n.value * 0x1.444p-24;
-  r = r - n.value * 0x1.68c234p-39;
-  return {r, n.integer};
+  Expr exact = (x - n.value * 0x1.92p+0) - n.value * 0x1.fb4p-12;
+  Expr third = n.value * 0x1.444p-24;
+  Expr high = exact - third;
+  Expr lost = (exact - high) - third;
+  return {high + (lost - n.value * 0x1.68c234p-39), n.integer};
 }
 
 // sin r = r + r³ S(r²), 2^-32; cos r = 1 − (r²/2 − r⁴ C(r²)), 2^-37; on |r| ≤ π/4.

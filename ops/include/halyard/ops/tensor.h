@@ -66,7 +66,7 @@ class Tensor {
   /// A scalar f32 zero.
   Tensor();
   Tensor(HostTensor value);
-  Tensor(StoredTensorRef value);
+  explicit Tensor(StoredTensorRef value);
   /// A scalar: f32 from double and float, i32 from int, i64, bool.
   Tensor(double value);
   Tensor(float value);
