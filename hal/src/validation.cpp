@@ -81,7 +81,7 @@ HyStatus device_enable_peer(HyDevice* handle, HyDevice* peer_handle, HyError* er
   const auto peer = tables().devices.find(peer_handle);
   if (!device || !peer) return gone(error, "device");
   const HyStatus status = device->backend->device_enable_peer(device->inner, peer->inner, error);
-  if (status == HY_OK) device->peers.push_back(peer);
+  if (status == HY_OK) device->add_peer(peer);
   return status;
 }
 

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "validation_objects.h"
 
 namespace halyard::hal::validation {
@@ -53,9 +51,7 @@ bool CheckedSubmission::translate(const HySlice& slice, HySlice& inner, const st
   }
   const auto buffer = tables().buffers.find(slice.buffer);
   if (!buffer) return reject(role + " was destroyed");
-  const bool reachable = buffer->device == device_ ||
-                         std::any_of(device_->peers.begin(), device_->peers.end(),
-                                     [&](const auto& peer) { return peer.lock() == buffer->device; });
+  const bool reachable = buffer->device == device_ || device_->reaches(buffer->device);
   if (!reachable) return reject(role + " is of another device");
   if (slice.offset > buffer->bytes || slice.bytes > buffer->bytes - slice.offset)
     return reject(fmt::format("{} spans bytes {} to {} of a buffer of {}", role, slice.offset,

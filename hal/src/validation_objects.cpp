@@ -9,6 +9,16 @@ Tables& tables() {
   return *instance;
 }
 
+void Device::add_peer(const std::shared_ptr<Device>& peer) {
+  std::lock_guard lock(mutex);
+  peers.push_back(peer);
+}
+
+bool Device::reaches(const std::shared_ptr<Device>& other) {
+  std::lock_guard lock(mutex);
+  return std::any_of(peers.begin(), peers.end(), [&](const auto& peer) { return peer.lock() == other; });
+}
+
 void Uses::add(const std::shared_ptr<Timeline>& timeline, std::uint64_t value) {
   std::lock_guard lock(mutex);
   for (Use& use : uses) {

@@ -20,7 +20,10 @@ struct Device {
   std::shared_ptr<const HyBackend> backend;
   HyDevice* inner = nullptr;
   DeviceInfo info;
+  std::mutex mutex;
   std::vector<std::weak_ptr<Device>> peers;
+  void add_peer(const std::shared_ptr<Device>& peer);
+  bool reaches(const std::shared_ptr<Device>& other);
 };
 
 struct Timeline {

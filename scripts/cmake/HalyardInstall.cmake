@@ -49,3 +49,11 @@ install(FILES ${CMAKE_BINARY_DIR}/HalyardConfig.cmake ${CMAKE_BINARY_DIR}/Halyar
               ${CMAKE_CURRENT_LIST_DIR}/HalyardBackend.cmake
         DESTINATION ${halyard_package_folder})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/halyard)
+
+# `cmake --build … --target check_headers`: every public header compiles alone, and no #include runs up.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_Interpreter_FOUND)
+  add_custom_target(check_headers
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/check_layers --headers-alone
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} USES_TERMINAL)
+endif()
