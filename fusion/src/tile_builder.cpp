@@ -221,12 +221,8 @@ Result<TileBuilder::Finished> TileBuilder::finish() && {
   HALYARD_TRY(verify(made_.program));
   bool extents_known = std::all_of(made_.binding.extents.begin(), made_.binding.extents.end(),
                                    [](std::int64_t extent) { return extent >= 0; });
-  bool by_dimensions = std::any_of(made_.dimensions.begin(), made_.dimensions.end(),
-                                   [](const auto& dimensions) { return !dimensions.empty(); });
   if (extents_known) {
-    if (by_dimensions) {
-      HALYARD_ASSIGN(made_.binding, contiguous_binding(made_, made_.binding.extents));
-    }
+    HALYARD_ASSIGN(made_.binding, contiguous_binding(made_, made_.binding.extents));
     HALYARD_TRY(verify(made_.program, made_.binding));
   }
   return std::move(made_);

@@ -143,7 +143,7 @@ TEST_CASE("casts, scalars, extents and positions are values like others") {
 TEST_CASE("two bindings of one shape class share the thread program and differ in the scalars") {
   for (const std::string& name : profile_names()) {
     DeviceProfile device = profile(name);
-    Case a = biased_chain(40, 1000), b = biased_chain(56, 2000);
+    Case a = biased_chain(40, 1024), b = biased_chain(56, 2048);
     Schedule schedule = candidate_schedules(a.program, a.binding, device)->front();
     Result<LoweredKernel> first = lower(a.program, a.binding, schedule, device);
     Result<LoweredKernel> second = lower(b.program, b.binding, schedule, device);

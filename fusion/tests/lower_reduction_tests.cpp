@@ -201,7 +201,7 @@ TEST_CASE("two bindings of one shape class share the reduction's thread program"
   for (const std::string& name : profile_names()) {
     same(softmax(40, 384), softmax(70, 512), name);
     same(layer_norm(40, 384), layer_norm(90, 384 + 128), name);
-    same(column_reduction(Reduction::sum, f32, 100, 64), column_reduction(Reduction::sum, f32, 200, 128),
+    same(column_reduction(Reduction::sum, f32, 100, 128), column_reduction(Reduction::sum, f32, 200, 256),
          name);
   }
 }

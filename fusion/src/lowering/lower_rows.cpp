@@ -73,7 +73,7 @@ class RowLowering {
   void emit(std::uint32_t team_lanes, std::uint32_t teams, std::int64_t rows) {
     RowPasses::Team team = team_of(team_lanes, teams);
     RowPasses passes(l_, plan_, team, teams);
-    choose_rows_per_team(passes, teams, rows);
+    choose_rows_per_team(team, teams, rows);
     ValueId row_count = l_.count(plan_.outer);
     ValueId per_team = l_.number("rows_per_team", rows_per_team_, l_.known(row_count) == 1);
     ValueId team_index = l_.builtin(program::Builtin::workgroup_x);
@@ -93,15 +93,17 @@ class RowLowering {
     });
   }
 
-  void choose_rows_per_team(const RowPasses& passes, std::uint32_t teams, std::int64_t rows) {
+  void choose_rows_per_team(const RowPasses::Team& team, std::uint32_t teams, std::int64_t rows) {
     rows_per_team_ = std::clamp<std::int64_t>(schedule_.block_rows, 1, rows);
     while (ceil_div(rows, rows_per_team_ * teams) > l_.profile.max_grid) rows_per_team_ *= 2;
     std::int64_t limit = l_.profile.max_loop_trips;
     if (limit == 0) return;
-    while (rows_per_team_ > 1 && rows_per_team_ * (passes.trips_per_row() + 1) > limit &&
+    std::int64_t trips = 1 + RowPasses::trips_per_row(plan_, l_.extent_of(plan_.reduced),
+                                                      std::int64_t{team.size} * team.vector, team.unroll);
+    while (rows_per_team_ > 1 && rows_per_team_ * trips > limit &&
            ceil_div(rows, (rows_per_team_ / 2) * teams) <= l_.profile.max_grid)
       rows_per_team_ /= 2;
-    if (rows_per_team_ * (passes.trips_per_row() + 1) > limit)
+    if (rows_per_team_ * trips > limit)
       l_.complain(ErrorCode::unsupported,
                   fmt::format("kernel {}: rows of {} elements need more loop iterations than {} allows ({})",
                               l_.tiles.name, l_.extent_of(plan_.reduced), l_.profile.name, limit));
@@ -156,6 +158,9 @@ std::vector<Schedule> row_schedules(const TileProgram& tiles, const Binding& bin
       Schedule schedule = base;
       schedule.stage_rows = stage;
       schedule.unroll = unroll;
+      std::int64_t trips =
+          1 + RowPasses::trips_per_row(*staged, row, std::int64_t{team} * base.vector, unroll);
+      if (profile.max_loop_trips && trips > profile.max_loop_trips) continue;
       schedules.push_back(schedule);
     }
   }

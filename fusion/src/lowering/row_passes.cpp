@@ -139,17 +139,17 @@ RowPasses::State RowPasses::visit(Frame& row, ValueId element, ValueId mask, Sta
   return state;
 }
 
-RowPasses::State RowPasses::visit_guarded(Frame& row, ValueId base, State state) {
+RowPasses::State RowPasses::visit_guarded(Frame& row, ValueId base, ValueId limit, State state) {
   ValueId element = element_at(base);
   auto first = lowering_.known(element);
-  auto end = lowering_.known(length_value_);
+  auto end = lowering_.known(limit);
   if (first && end && *first + team_.vector <= *end) return visit(row, element, no_value, std::move(state));
   if (first && end && *first >= *end) return state;
   State otherwise = state;
-  return lowering_.when(lowering_.less(element, length_value_), std::move(otherwise), [&] {
+  return lowering_.when(lowering_.less(element, limit), std::move(otherwise), [&] {
     ValueId mask = no_value;
     if (length_ % team_.vector != 0) {
-      ValueId left = lowering_.sub(length_value_, element);
+      ValueId left = lowering_.sub(limit, element);
       mask = builder_.compare(Op::lt, builder_.iota({lowering_.index_type(), team_.vector}),
                               builder_.splat(left, team_.vector));
     }
@@ -157,15 +157,16 @@ RowPasses::State RowPasses::visit_guarded(Frame& row, ValueId base, State state)
   });
 }
 
-RowPasses::State RowPasses::slots_at(Frame& row, ValueId base, State state, std::size_t slots, Ends ends) {
+RowPasses::State RowPasses::slots_at(Frame& row, ValueId base, State state, std::size_t slots,
+                                     ValueId limit) {
   std::size_t each = state_size();
   State result;
   for (std::size_t s = 0; s < slots; ++s) {
     State one(state.begin() + static_cast<std::ptrdiff_t>(s * each),
               state.begin() + static_cast<std::ptrdiff_t>((s + 1) * each));
     ValueId at = lowering_.add(base, static_cast<std::int64_t>(s) * slot());
-    one = ends == Ends::maybe ? visit_guarded(row, at, std::move(one))
-                              : visit(row, element_at(at), no_value, std::move(one));
+    one = limit != no_value ? visit_guarded(row, at, limit, std::move(one))
+                            : visit(row, element_at(at), no_value, std::move(one));
     result.insert(result.end(), one.begin(), one.end());
   }
   return result;
@@ -224,7 +225,7 @@ std::vector<ValueId> RowPasses::run_unordered(Frame& row) {
     ValueId groups = lowering_.div(length_value_, lowering_.literal(group));
     if (length_ >= group)
       state = lowering_.repeat(groups, std::move(state), [&](ValueId i, std::span<const ValueId> carried) {
-        return slots_at(row, lowering_.mul(i, group), {carried.begin(), carried.end()}, slots, Ends::never);
+        return slots_at(row, lowering_.mul(i, group), {carried.begin(), carried.end()}, slots, no_value);
       });
     std::size_t each = state_size();
     State first(state.begin(), state.begin() + static_cast<std::ptrdiff_t>(each));
@@ -236,7 +237,8 @@ std::vector<ValueId> RowPasses::run_unordered(Frame& row) {
                      {carried.begin(), carried.end()});
       });
     if (length_ % slot() != 0)
-      first = visit_guarded(row, lowering_.add(done, lowering_.mul(whole, slot())), std::move(first));
+      first = visit_guarded(row, lowering_.add(done, lowering_.mul(whole, slot())), length_value_,
+                            std::move(first));
     std::copy(first.begin(), first.end(), state.begin());
   }
   if (pass_->reductions.empty()) return {};
@@ -306,11 +308,11 @@ RowPasses::Ranged RowPasses::one_chunk(Frame& row, ValueId begin, ValueId length
     if (length_ >= row_lanes)
       state = lowering_.repeat(blocks, std::move(state), [&](ValueId i, std::span<const ValueId> carried) {
         return slots_at(row, lowering_.add(phase_base, lowering_.mul(i, row_lanes)),
-                        {carried.begin(), carried.end()}, slots, Ends::never);
+                        {carried.begin(), carried.end()}, slots, no_value);
       });
     if (length_ % row_lanes != 0)
       state = slots_at(row, lowering_.add(phase_base, lowering_.mul(blocks, row_lanes)), std::move(state),
-                       slots, Ends::maybe);
+                       slots, lowering_.add(begin, length));
     for (State& one : split(state, slots)) accumulated.push_back(std::move(one));
   }
   return {std::move(state), fold_all(accumulated, true)};
@@ -374,11 +376,12 @@ RowPasses::Ranged RowPasses::many_chunks(Frame& row, int level, ValueId begin, V
   return result;
 }
 
-std::int64_t RowPasses::trips_per_row() const {
+std::int64_t RowPasses::trips_per_row(const ReductionPlan& plan, std::int64_t row, std::int64_t slot,
+                                      std::int64_t unroll) {
   // Each pass walks the row once; its phases share the blocks of 128 among them.
-  std::int64_t phases = std::max<std::int64_t>(row_lanes / (slot() * team_.unroll), 1);
-  std::int64_t per_pass = ceil_div(length_, row_lanes) * phases + ceil_div(length_, row_chunk) + team_.unroll;
-  return per_pass * static_cast<std::int64_t>(plan_.passes.size());
+  std::int64_t phases = std::max<std::int64_t>(row_lanes / (slot * unroll), 1);
+  std::int64_t per_pass = ceil_div(row, row_lanes) * phases + ceil_div(row, row_chunk) + unroll;
+  return per_pass * static_cast<std::int64_t>(plan.passes.size());
 }
 
 }  // namespace halyard::fusion::lowering

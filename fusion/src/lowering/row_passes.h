@@ -34,7 +34,8 @@ class RowPasses {
   /// Runs all passes on the row at `row`, whose outer coordinates are set; reductions become known in it.
   void run(Frame& row);
   /// Loop iterations of one lane per row, at most.
-  std::int64_t trips_per_row() const;
+  static std::int64_t trips_per_row(const ReductionPlan& plan, std::int64_t row, std::int64_t slot,
+                                    std::int64_t unroll);
 
  private:
   /// Accumulators: for each slot in flight, each reduction's one value (two for arguments).
@@ -43,9 +44,6 @@ class RowPasses {
     State unordered;              ///< carried on, `slots_` of them
     std::vector<ValueId> totals;  ///< one per ordered reduction
   };
-  /// Where a slot may end before its vectors do.
-  enum class Ends : bool { never, maybe };
-
   std::int64_t slot() const { return std::int64_t{team_.size} * team_.vector; }
   bool is_ordered(TileId reduction) const;
   bool is_argument(TileId reduction) const;
@@ -63,9 +61,10 @@ class RowPasses {
   /// Takes a chunk's total into the canonical lane that it belongs to.
   void place_total(std::vector<ValueId>& slots, TileId reduction, ValueId chunk, ValueId total);
   void take_ordered_identities(State& state, std::size_t slots);
-  State slots_at(Frame& row, ValueId base, State state, std::size_t slots, Ends ends);
+  /// `limit`: where the row or chunk ends, if that may be within these slots.
+  State slots_at(Frame& row, ValueId base, State state, std::size_t slots, ValueId limit);
   State visit(Frame& row, ValueId element, ValueId mask, State state);
-  State visit_guarded(Frame& row, ValueId base, State state);
+  State visit_guarded(Frame& row, ValueId base, ValueId limit, State state);
   ValueId element_at(ValueId base) { return lowering_.add(base, lane_offset_); }
   ValueId staged_index(ValueId element);
   std::vector<ValueId> fold_all(const std::vector<State>& slots, bool ordered);
