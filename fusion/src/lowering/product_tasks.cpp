@@ -49,7 +49,12 @@ class TaskProduct {
   using Tile = std::vector<ValueId>;  ///< tile_m × vectors_, row-major
 
   void declare_scratch() {
-    auto array = [&](const char* name, std::int64_t count) {
+    auto array = [&](std::string name, std::int64_t count) {
+      // A kernel may hold two products (attention): the second one's arrays get a number.
+      const auto number = build_.program().shared.size();
+      for (const auto& known : build_.program().shared)
+        if (known.name == name) return build_.shared(name + std::to_string(number), product_.accumulator,
+                                                     static_cast<std::uint32_t>(count));
       return build_.shared(name, product_.accumulator, static_cast<std::uint32_t>(count));
     };
     if (block_.pack_a) a_scratch_ = array("a_block", block_.block_m * room_);
