@@ -45,7 +45,7 @@ Result<std::vector<DeviceTensor>> CustomKernel::run(Compiler& compiler,
   std::vector<ops::TensorType> types;
   for (const DeviceTensor& input : inputs) types.push_back({input.element, input.shape});
   HALYARD_ASSIGN(std::vector<std::int64_t> extents, extents_from(types));
-  HALYARD_ASSIGN(Binding binding, fusion::bind(kernel_, extents));
+  HALYARD_ASSIGN(Binding binding, contiguous_binding(kernel_, extents));
   const TileProgram& program = kernel_.program;
   HALYARD_ASSIGN(auto schedules, candidate_schedules(program, binding, compiler.profile()));
   HALYARD_ASSIGN(LoweredKernel lowered, lower(program, binding, schedules.front(), compiler.profile()));

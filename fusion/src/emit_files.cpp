@@ -36,9 +36,9 @@ Result<std::size_t> emit(const Executable& executable, const std::filesystem::pa
     return fail(ErrorCode::io_error, fmt::format("emit: cannot make the folder {}: {}", folder.string(), error.message()));
   std::set<std::vector<std::byte>> seen;
   for (const Step& step : executable.steps()) {
-    const program::Program& program = step.kernel.program;
+    const Cluster& cluster = executable.cluster(step);
+    const program::Program& program = cluster.kernel.program;
     if (!seen.insert(program::serialize(program)).second) continue;
-    const Cluster& cluster = executable.plan().clusters[step.cluster];
     std::string stem = fmt::format("{:02}_{}", step.cluster, program.name);
     std::string tile = to_text(cluster.tile.program, cluster.tile.binding);
     HALYARD_TRY(write(folder / (stem + ".tile"), tile.data(), tile.size()));

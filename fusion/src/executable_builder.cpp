@@ -16,19 +16,12 @@ std::uint64_t ExecutableBuilder::bytes_of(NodeId node) const {
 }
 
 /// One step per cluster that has something to compute.
-Status ExecutableBuilder::lower_clusters() {
+void ExecutableBuilder::make_steps() {
   for (std::uint32_t i = 0; i < made_->plan_.clusters.size(); ++i) {
-    const Cluster& cluster = made_->plan_.clusters[i];
-    bool empty = std::all_of(cluster.spec.stores.begin(), cluster.spec.stores.end(),
-                             [this](NodeId store) { return bytes_of(store) == 0; });
-    if (empty) continue;
-    auto kernel = lower(cluster.tile.program, cluster.tile.binding, cluster.schedule, made_->profile_);
-    if (!kernel)
-      return fail(kernel.error().code, fmt::format("compile: cluster {} ({}): {}", i, cluster.tile.program.name,
-                                                   kernel.error().message));
-    made_->steps_.push_back({i, std::move(*kernel)});
+    const auto& stores = made_->plan_.clusters[i].spec.stores;
+    bool empty = std::all_of(stores.begin(), stores.end(), [this](NodeId store) { return bytes_of(store) == 0; });
+    if (!empty) made_->steps_.push_back({i});
   }
-  return {};
 }
 
 std::uint32_t ExecutableBuilder::add_weight(const hal::BufferSlice& slice) {
@@ -77,7 +70,7 @@ Status ExecutableBuilder::place_tensors() {
 Result<std::vector<ExecutableBuilder::Argument>> ExecutableBuilder::arguments(const Step& step) {
   const Cluster& cluster = made_->plan_.clusters[step.cluster];
   std::vector<Argument> result;
-  for (std::uint32_t operand : step.kernel.buffers) {
+  for (std::uint32_t operand : cluster.kernel.buffers) {
     NodeId node = cluster.tile.operands[operand];
     const ops::Node& source = made_->plan_.graph.node(node);
     bool written = cluster.tile.program.operands[operand].written;
@@ -130,7 +123,7 @@ std::vector<std::uint32_t> ExecutableBuilder::dependencies(const std::vector<std
 
 Status ExecutableBuilder::record() {
   std::vector<const program::Program*> programs;
-  for (const Step& step : made_->steps_) programs.push_back(&step.kernel.program);
+  for (const Step& step : made_->steps_) programs.push_back(&made_->cluster(step).kernel.program);
   std::uint32_t threads = made_->options_.threads != 0 ? made_->options_.threads
                                                        : std::max(1u, std::thread::hardware_concurrency());
   HALYARD_ASSIGN(std::vector<hal::Kernel> kernels,
@@ -140,8 +133,9 @@ Status ExecutableBuilder::record() {
   std::vector<std::vector<bool>> before;
   for (std::size_t i = 0; i < made_->steps_.size(); ++i) {
     const Step& step = made_->steps_[i];
+    const LoweredKernel& kernel = made_->cluster(step).kernel;
     HALYARD_ASSIGN(std::vector<Argument> given, arguments(step));
-    hal::GraphDispatch dispatch{.kernel = kernels[i], .grid = step.kernel.grid, .scalars = step.kernel.scalars};
+    hal::GraphDispatch dispatch{.kernel = kernels[i], .grid = kernel.grid, .scalars = kernel.scalars};
     for (const Argument& argument : given)
       dispatch.buffers.push_back({argument.place.slot, argument.place.offset, argument.place.bytes});
     touched.push_back(std::move(given));
@@ -172,7 +166,7 @@ Result<std::shared_ptr<Executable>> ExecutableBuilder::build(Plan plan, DevicePr
   made_->options_ = std::move(options);
   made_->device_ = device_;
   HALYARD_ASSIGN(made_->queue_, device_->default_queue());
-  HALYARD_TRY(lower_clusters());
+  make_steps();
   HALYARD_TRY(place_tensors());
   HALYARD_TRY(record());
   HALYARD_ASSIGN(auto arena, device_->allocate(hal::BufferDesc{.bytes = made_->memory_.arena_bytes}));

@@ -30,7 +30,7 @@ class ExecutableBuilder {
     bool written = false;
   };
 
-  Status lower_clusters();
+  void make_steps();
   Status place_tensors();
   Result<std::vector<Argument>> arguments(const Step& step);
   Status record();

@@ -28,9 +28,13 @@ class Planner {
   Planner(const ops::Graph& graph, const DeviceProfile& profile) : nodes_(graph), profile_(profile) {}
 
   Status start();
+  /// Puts every node back into a group of its own. What was tried is remembered.
+  void reset();
   void merge_while_faster();
   void recompute_in_readers();
   Result<std::vector<Cluster>> clusters(std::vector<Boundary>& boundaries);
+  /// Remembers that this merged cluster cannot be lowered, and why.
+  void rule_out(const ClusterSpec& spec, std::string reason);
 
  private:
   struct Group {
@@ -41,6 +45,7 @@ class Planner {
 
   std::vector<NodeId> united(const GroupSet& groups) const;
   std::vector<NodeId> stores_of(const std::vector<NodeId>& members, const GroupSet& absorbed) const;
+  static std::string key_of(const std::vector<NodeId>& members, const std::vector<NodeId>& stores);
   const Trial& trial(std::vector<NodeId> members, std::vector<NodeId> stores);
   const Trial& trial(const GroupSet& groups) {
     auto members = united(groups);
@@ -57,6 +62,7 @@ class Planner {
   std::set<GroupId> siblings(GroupId group) const;
   bool makes_cycle(const GroupSet& groups) const;
   void consider(const GroupSet& groups, std::map<GroupSet, double>& gains);
+  bool product_beside_reduction(GroupId a, GroupId b);
   void consider_all(GroupId group, std::map<GroupSet, double>& gains);
   GroupId merge(const GroupSet& groups);
   void adopt(GroupId group);
@@ -100,11 +106,42 @@ std::vector<NodeId> Planner::stores_of(const std::vector<NodeId>& members, const
   return stores;
 }
 
-const Trial& Planner::trial(std::vector<NodeId> members, std::vector<NodeId> stores) {
+std::string Planner::key_of(const std::vector<NodeId>& members, const std::vector<NodeId>& stores) {
   std::string key;
   for (NodeId member : members) key += fmt::format("{},", ops::index(member));
   for (NodeId store : stores) key += fmt::format(";{}", ops::index(store));
-  auto [found, added] = trials_.try_emplace(std::move(key));
+  return key;
+}
+
+void Planner::rule_out(const ClusterSpec& spec, std::string reason) {
+  Trial& trial = trials_[key_of(spec.members, spec.stores)];
+  trial.cluster.reset();
+  trial.reason = std::move(reason);
+}
+
+/// A kernel computes its stores where its pattern runs: what lives on other axes must be a kernel of its own.
+Status check_stores(const TileProgram& program, Pattern pattern) {
+  AxisSet reduced, all, result;
+  for (const TileValue& value : program.values) {
+    if (value.op == TileOp::reduce)
+      for (Axis axis : value.axes_list) reduced = reduced | AxisSet{axis};
+    if (value.op == TileOp::reduce || value.op == TileOp::store) all = all | value.axes;
+    if (value.op == TileOp::dot) result = value.axes;  // the last one's
+  }
+  bool products = pattern == Pattern::contraction || pattern == Pattern::attention;
+  for (const TileValue& value : program.values) {
+    if (value.op != TileOp::store || pattern == Pattern::map) continue;
+    if (products ? !(value.axes == result) : !value.axes.contains(all - reduced))
+      return fail(ErrorCode::unsupported, "one of its results lives on other axes than the rest");
+    AxisSet part = value.axes & reduced;
+    if (!products && !part.empty() && !(part == reduced))
+      return fail(ErrorCode::unsupported, "one of its results lives on a part of the axes it reduces");
+  }
+  return {};
+}
+
+const Trial& Planner::trial(std::vector<NodeId> members, std::vector<NodeId> stores) {
+  auto [found, added] = trials_.try_emplace(key_of(members, stores));
   Trial& result = found->second;
   if (!added) return result;
   Cluster cluster;
@@ -112,6 +149,7 @@ const Trial& Planner::trial(std::vector<NodeId> members, std::vector<NodeId> sto
   auto attempt = [&]() -> Status {
     HALYARD_ASSIGN(cluster.tile, cluster_to_tile(nodes_.graph(), cluster.spec, nodes_.materialized()));
     HALYARD_ASSIGN(cluster.pattern, classify(cluster.tile.program));
+    HALYARD_TRY(check_stores(cluster.tile.program, cluster.pattern));
     HALYARD_ASSIGN(auto schedules,
                    candidate_schedules(cluster.tile.program, cluster.tile.binding, profile_));
     if (schedules.empty()) return fail(ErrorCode::unsupported, "no schedule fits the device");
@@ -131,11 +169,17 @@ void Planner::adopt(GroupId group) {
   for (NodeId member : groups_[group].members) groups_of_[ops::index(member)].push_back(group);
 }
 
-Status Planner::start() {
+void Planner::reset() {
+  groups_.clear();
+  groups_of_.clear();
   for (NodeId node : nodes_.nodes()) {
     groups_.push_back({{node}});
     adopt(static_cast<GroupId>(groups_.size() - 1));
   }
+}
+
+Status Planner::start() {
+  reset();
   for (GroupId group = 0; group < groups_.size(); ++group) {
     NodeId node = groups_[group].members.front();
     // Without readers (an empty result, say) nothing is stored and nothing is to be done.
@@ -215,8 +259,18 @@ void Planner::consider(const GroupSet& groups, std::map<GroupSet, double>& gains
   if (gain > 0) gains.emplace(groups, gain);
 }
 
+/// Whether one of the two sums products and the other reduces rows: no kernel as a pair, but perhaps one with a
+/// second product.
+bool Planner::product_beside_reduction(GroupId a, GroupId b) {
+  const Trial &first = trial(GroupSet{a}), &second = trial(GroupSet{b});
+  if (!first.cluster || !second.cluster) return false;
+  auto product = [](const Trial& t) { return t.cluster->pattern == Pattern::contraction; };
+  auto rows = [](const Trial& t) { return t.cluster->pattern == Pattern::rows; };
+  return (product(first) && rows(second)) || (rows(first) && product(second));
+}
+
 /// Every merge in which `group` takes part: with a neighbour, and, where the pair alone is no kernel (a product
-/// with half of a softmax), with one neighbour more.
+/// with a softmax), with one neighbour more.
 void Planner::consider_all(GroupId group, std::map<GroupSet, double>& gains) {
   std::set<GroupId> neighbours = readers(group);
   neighbours.merge(writers(group));
@@ -227,7 +281,7 @@ void Planner::consider_all(GroupId group, std::map<GroupSet, double>& gains) {
   for (GroupId neighbour : neighbours) {
     GroupSet pair = sorted({group, neighbour});
     consider(pair, gains);
-    if (trial(pair).cluster) continue;
+    if (trial(pair).cluster || !product_beside_reduction(group, neighbour)) continue;
     std::set<GroupId> around = readers(neighbour);
     around.merge(writers(neighbour));
     std::set<GroupId> third = neighbours;
@@ -394,6 +448,39 @@ Result<std::vector<Cluster>> Planner::clusters(std::vector<Boundary>& boundaries
 
 }  // namespace
 
+namespace {
+
+/// Whether there is nothing to store.
+bool is_empty(const Cluster& cluster) {
+  const TileProgram& program = cluster.tile.program;
+  return std::all_of(program.operands.begin(), program.operands.end(), [&](const TileOperand& operand) {
+    auto number = static_cast<std::size_t>(&operand - program.operands.data());
+    return !operand.written || cluster.tile.binding.operand_elements[number] == 0;
+  });
+}
+
+/// Lowers every cluster. `refused` tells whether the plan can do without the cluster that failed; then the others are
+/// tried as well, and the first failure is returned as `unsupported`.
+template <class Refused>
+Status lower_all(std::vector<Cluster>& clusters, const DeviceProfile& profile, const Refused& refused) {
+  Status result;
+  for (Cluster& cluster : clusters) {
+    if (is_empty(cluster)) continue;
+    pack_constant_operand(cluster, profile);
+    auto kernel = lower(cluster.tile.program, cluster.tile.binding, cluster.schedule, profile);
+    if (kernel) {
+      cluster.kernel = std::move(*kernel);
+      continue;
+    }
+    Error error{kernel.error().code, fmt::format("plan: {}", kernel.error().message)};
+    if (!refused(cluster, error)) return tl::unexpected<Error>(std::move(error));
+    if (result) result = fail(ErrorCode::unsupported, error.message);
+  }
+  return result;
+}
+
+}  // namespace
+
 Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, const PlanOptions& options) {
   Plan plan;
   if (options.simplify) {
@@ -404,13 +491,26 @@ Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, co
   }
   Planner planner(plan.graph, profile);
   HALYARD_TRY(planner.start());
-  if (options.fusion == ops::Fusion::on) {
-    planner.merge_while_faster();
-    planner.recompute_in_readers();
+  // Lowering may find what the pattern's check could not; such a cluster is ruled out and the rest planned anew.
+  constexpr int attempts = 16;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    planner.reset();
+    plan.boundaries.clear();
+    bool merge = options.fusion == ops::Fusion::on && attempt + 1 < attempts;
+    if (merge) {
+      planner.merge_while_faster();
+      planner.recompute_in_readers();
+    }
+    HALYARD_ASSIGN(plan.clusters, planner.clusters(plan.boundaries));
+    Status lowered = lower_all(plan.clusters, profile, [&](const Cluster& cluster, const Error& error) {
+      bool again = merge && cluster.spec.members.size() > 1;
+      if (again) planner.rule_out(cluster.spec, error.message);
+      return again;
+    });
+    if (lowered) return plan;
+    if (lowered.error().code != ErrorCode::unsupported || !merge) return tl::unexpected<Error>(lowered.error());
   }
-  HALYARD_ASSIGN(plan.clusters, planner.clusters(plan.boundaries));
-  for (Cluster& cluster : plan.clusters) pack_constant_operand(cluster, profile);
-  return plan;
+  return fail(ErrorCode::internal, "plan: no set of clusters could be lowered");
 }
 
 }  // namespace halyard::fusion

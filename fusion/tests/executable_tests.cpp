@@ -4,6 +4,7 @@
 #include <halyard/fusion/executable.h>
 #include <halyard/fusion/explanation.h>
 #include <halyard/fusion/probe.h>
+#include <halyard/hal/disk_cache.h>
 #include <halyard/hal/registry.h>
 #include <halyard/ops/reference.h>
 #include <filesystem>
@@ -98,6 +99,18 @@ TEST_CASE("twenty lengths of one model compile no more kernels than there are sh
   std::uint32_t late = 0;
   for (std::size_t i = 16; i < new_kernels.size(); ++i) late += new_kernels[i];
   CHECK(late == 0);
+}
+
+TEST_CASE("a second compiler of the cpu compiles nothing: it loads what the first one left on disk") {
+  if (!hal::DiskCache::shared().enabled()) return;
+  ops::Graph graph = samples::encoder_layer(1, 9);
+  for (int round = 0; round < 2; ++round) {
+    auto device = hal::Registry::shared().open("cpu");
+    if (!device) return;
+    auto executable = must(must(Compiler::create(*device))->compile(graph));
+    CHECK(executable->counters().kernels == executable->counters().compiled + executable->counters().loaded);
+    if (round == 1) CHECK(executable->counters().compiled == 0);
+  }
 }
 
 TEST_CASE("a wrong input is refused with its name") {

@@ -6,14 +6,12 @@
 
 namespace halyard::fusion {
 
-Result<std::vector<ops::HostTensor>> interpret(const Plan& plan, const DeviceProfile& profile,
-                                               std::span<const ops::HostTensor> inputs) {
+Result<std::vector<ops::HostTensor>> interpret(const Plan& plan, std::span<const ops::HostTensor> inputs) {
   std::map<ops::NodeId, ops::HostTensor> values;
   for (std::size_t i = 0; i < inputs.size(); ++i) values.emplace(plan.graph.inputs()[i], inputs[i]);
   std::map<ops::NodeId, ops::HostTensor> written;
   for (const Cluster& cluster : plan.clusters) {
-    HALYARD_ASSIGN(LoweredKernel kernel,
-                   lower(cluster.tile.program, cluster.tile.binding, cluster.schedule, profile));
+    const LoweredKernel& kernel = cluster.kernel;
     HALYARD_ASSIGN(auto interpreter, program::Interpreter::prepare(kernel.program, {true, true}));
     std::vector<ops::HostTensor> held;
     for (std::uint32_t operand : kernel.buffers) {

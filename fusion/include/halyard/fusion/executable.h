@@ -64,7 +64,6 @@ struct DeviceTensor {
 /// One kernel launch of an executable.
 struct Step {
   std::uint32_t cluster = 0;  ///< index into the plan's clusters
-  LoweredKernel kernel;
 };
 
 /// Which memory a tensor of an executable lives in.
@@ -89,6 +88,7 @@ class Executable {
   const DeviceProfile& profile() const { return profile_; }
   const std::shared_ptr<hal::Device>& device() const { return device_; }
   const std::vector<Step>& steps() const { return steps_; }
+  const Cluster& cluster(const Step& step) const { return plan_.clusters[step.cluster]; }
   const MemoryReport& memory() const { return memory_; }
   const CompileCounters& counters() const { return counters_; }
   const CompileOptions& options() const { return options_; }

@@ -67,6 +67,7 @@ struct Cluster {
   Pattern pattern = Pattern::map;
   Schedule schedule;
   std::optional<PackedWeight> packed;
+  LoweredKernel kernel;  ///< the thread program, and how it is launched
   ClusterCost cost;
   ClusterCost unfused;  ///< the sum over its primitives, each as a kernel of its own
 };
