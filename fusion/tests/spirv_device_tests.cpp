@@ -1,0 +1,61 @@
+#include "spirv_sample_programs.h"
+#include "vulkan_runner.h"
+
+#include <doctest/doctest.h>
+#include <halyard/program/interpret.h>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+using namespace halyard;
+using namespace halyard::fusion;
+using namespace halyard::fusion::testing;
+
+namespace {
+
+std::vector<std::vector<std::byte>> interpreted(const Sample& sample) {
+  auto interpreter = program::Interpreter::prepare(sample.program);
+  REQUIRE_MESSAGE(interpreter.has_value(), interpreter.error().message);
+  auto buffers = sample.buffers;
+  std::vector<program::BufferView> views;
+  for (auto& bytes : buffers) views.push_back({bytes.data(), bytes.size()});
+  auto ran = interpreter->run(sample.grid, views, sample.scalars);
+  REQUIRE_MESSAGE(ran.has_value(), ran.error().message);
+  return buffers;
+}
+
+void check_all(VulkanRunner& runner, SpirvOptions options) {
+  for (const Sample& sample : sample_programs(runner.info().subgroup_size)) {
+    if (sample.needs_f64 && !contains(options.facts.arithmetic_types, ElementType::f64)) continue;
+    CAPTURE(runner.info().name);
+    CAPTURE(sample.program.name);
+    auto results = runner.run(sample, options);
+    if (!results) {
+      FAIL_CHECK(results.error().message);
+      continue;
+    }
+    CHECK(*results == interpreted(sample));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every sample program computes the interpreter's bits on every Vulkan device") {
+  std::string why;
+  auto runners = VulkanRunner::open_all(&why);
+  if (runners.empty()) {
+    MESSAGE("skipped: no Vulkan driver (" << why << ")");
+    return;
+  }
+  for (auto& runner : runners) {
+    SpirvOptions options = spirv_options(runner->info());
+    check_all(*runner, options);
+    if (runner->info().execution_flags & HY_EXECUTION_DEVICE_ADDRESS) {
+      options.binding = SpirvBinding::device_addresses;
+      check_all(*runner, options);
+    }
+    if (!runner->has_validation_layer())
+      MESSAGE("the Khronos validation layer is not installed: not checked");
+    CHECK(runner->validation_messages() == 0);
+  }
+}
