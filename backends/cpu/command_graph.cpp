@@ -1,5 +1,6 @@
 #include "command_graph.h"
 #include <fmt/format.h>
+#include "abi_array.h"
 #include "buffer.h"
 #include "device.h"
 #include "error.h"
@@ -36,15 +37,17 @@ Result<Arguments> copy_arguments(const HyGraph& graph, const HyReplay* replay) {
 HyStatus graph_create(HyDevice* device, const HyGraphDesc* desc, HyGraph** graph, HyError* error) {
   return at_border(error, [&]() -> Status {
     HALYARD_TRY(device->status());
-    HALYARD_ASSIGN(CommandList list, record_all({desc->nodes, desc->node_count}, desc->buffer_slot_count,
+    HALYARD_ASSIGN(CommandList list, record_all(desc->nodes, desc->node_count, desc->buffer_slot_count,
                                                 desc->scalar_slot_count));
-    for (std::uint32_t i = 0; i < desc->node_count; ++i)
-      for (std::uint32_t k = 0; k < desc->nodes[i].dependency_count; ++k)
-        if (desc->nodes[i].dependencies[k] >= i)
+    for (std::uint32_t i = 0; i < desc->node_count; ++i) {
+      HyCommand node = element_of(desc->nodes, i);
+      for (std::uint32_t k = 0; k < node.dependency_count; ++k)
+        if (node.dependencies[k] >= i)
           return fail(
               ErrorCode::invalid_argument,
               fmt::format("cpu: graph_create: node {} depends on node {}, which is not an earlier one", i,
-                          desc->nodes[i].dependencies[k]));
+                          node.dependencies[k]));
+    }
     *graph = new HyGraph{std::make_shared<const CommandList>(std::move(list)), desc->buffer_slot_count,
                          desc->scalar_slot_count};
     return {};
@@ -64,7 +67,8 @@ HyStatus graph_update(HyGraph* graph, std::uint32_t node, const HyCommand* comma
       return fail(ErrorCode::invalid_argument,
                   fmt::format("cpu: graph_update: node {} is of kind {}, not {}: make a new graph", node,
                               (*graph->commands)[node].kind, command->kind));
-    HALYARD_ASSIGN(RecordedCommand recorded, record(*command, graph->buffer_slots, graph->scalar_slots));
+    HALYARD_ASSIGN(RecordedCommand recorded,
+                   record(read_sized(command), graph->buffer_slots, graph->scalar_slots));
     auto changed = std::make_shared<CommandList>(*graph->commands);
     (*changed)[node] = std::move(recorded);
     graph->commands = std::move(changed);

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include "abi_array.h"
 #include "buffer.h"
 #include "device.h"
 #include "floating_point_mode.h"
@@ -190,7 +191,7 @@ Result<RecordedCommand> record(const HyCommand& command, std::uint32_t buffer_sl
   RecordedCommand recorded;
   recorded.kind = command.kind;
   if (command.kind == HY_COMMAND_DISPATCH && command.dispatch) {
-    HALYARD_TRY(record_dispatch(*command.dispatch, buffer_slots, scalar_slots, &recorded));
+    HALYARD_TRY(record_dispatch(read_sized(command.dispatch), buffer_slots, scalar_slots, &recorded));
   } else if (command.kind == HY_COMMAND_COPY && command.copy) {
     HALYARD_TRY(record_copy(*command.copy, buffer_slots, &recorded));
   } else if (command.kind == HY_COMMAND_FILL && command.fill) {
@@ -201,12 +202,12 @@ Result<RecordedCommand> record(const HyCommand& command, std::uint32_t buffer_sl
   return recorded;
 }
 
-Result<CommandList> record_all(std::span<const HyCommand> commands, std::uint32_t buffer_slots,
+Result<CommandList> record_all(const HyCommand* commands, std::uint32_t count, std::uint32_t buffer_slots,
                                std::uint32_t scalar_slots) {
   CommandList list;
-  list.reserve(commands.size());
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    auto recorded = record(commands[i], buffer_slots, scalar_slots);
+  list.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    auto recorded = record(element_of(commands, i), buffer_slots, scalar_slots);
     if (!recorded)
       return fail(recorded.error().code, fmt::format("cpu: command {}: {}", i, recorded.error().message));
     list.push_back(std::move(*recorded));

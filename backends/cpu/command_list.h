@@ -4,7 +4,6 @@
 #include <halyard/hal/plugin.h>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 #include "module.h"
 
@@ -53,7 +52,7 @@ using CommandList = std::vector<RecordedCommand>;
 /// Copies and checks a command; slots must be below the counts. Errors name the command.
 Result<RecordedCommand> record(const HyCommand& command, std::uint32_t buffer_slots,
                                std::uint32_t scalar_slots);
-Result<CommandList> record_all(std::span<const HyCommand> commands, std::uint32_t buffer_slots,
+Result<CommandList> record_all(const HyCommand* commands, std::uint32_t count, std::uint32_t buffer_slots,
                                std::uint32_t scalar_slots);
 
 /// Checks that a replay's slices are large enough for every command.

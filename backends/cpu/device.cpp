@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include "abi_array.h"
 #include "error.h"
 #include "llvm_library.h"
 
@@ -71,13 +72,14 @@ HyStatus enumerate(HyDeviceSummary* summaries, std::uint32_t capacity, std::uint
 
 HyStatus device_open(const HyDeviceDesc* desc, HyDevice** device, HyError* error) {
   return at_border(error, [&]() -> Status {
-    if (desc->foreign && desc->foreign->kind != HY_FOREIGN_NONE)
+    HyDeviceDesc known = read_sized(desc);
+    if (known.foreign && known.foreign->kind != HY_FOREIGN_NONE)
       return fail(ErrorCode::unsupported,
                   "cpu: there is no foreign context on the cpu: open the device without one");
-    if (desc->ordinal != 0)
+    if (known.ordinal != 0)
       return fail(ErrorCode::not_found,
-                  fmt::format("cpu: there is no device {}; the only one is cpu:0", desc->ordinal));
-    *device = new HyDevice(desc->worker_threads ? desc->worker_threads : default_thread_count());
+                  fmt::format("cpu: there is no device {}; the only one is cpu:0", known.ordinal));
+    *device = new HyDevice(known.worker_threads ? known.worker_threads : default_thread_count());
     // Pointers into the facts are set where they have come to rest.
     DeviceFacts& facts = (*device)->facts;
     for (const std::string& feature : facts.processor.features) facts.features.push_back(feature.c_str());

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include "abi_array.h"
 #include "device.h"
 #include "error.h"
 #include "llvm_compiler.h"
@@ -53,14 +54,15 @@ Status add_kernel(HyModule& module, const HyKernelDesc& desc, std::string_view l
 HyStatus module_create(HyDevice* device, const HyModuleDesc* desc, HyModule** module, HyError* error) {
   return at_border(error, [&]() -> Status {
     HALYARD_TRY(device->status());
-    std::string_view label = desc->label          ? desc->label
-                             : desc->kernel_count ? desc->kernels[0].entry
+    HyModuleDesc known = read_sized(desc);
+    std::string_view label = known.label          ? known.label
+                             : known.kernel_count ? known.kernels[0].entry
                                                   : "unnamed";
-    HALYARD_ASSIGN(std::vector<std::byte> bytes, object_bytes_of(*desc, label));
+    HALYARD_ASSIGN(std::vector<std::byte> bytes, object_bytes_of(known, label));
     HALYARD_ASSIGN(LoadedObject object, LoadedObject::load(bytes));
     auto made = std::unique_ptr<HyModule>(new HyModule{std::move(bytes), std::move(object), {}});
-    for (std::uint32_t i = 0; i < desc->kernel_count; ++i)
-      HALYARD_TRY(add_kernel(*made, desc->kernels[i], label));
+    for (std::uint32_t i = 0; i < known.kernel_count; ++i)
+      HALYARD_TRY(add_kernel(*made, element_of(known.kernels, i), label));
     *module = made.release();
     return {};
   });

@@ -200,7 +200,7 @@ HyTimeline* queue_timeline(HyQueue* queue) {
 
 HyStatus queue_submit(HyQueue* queue, const HySubmission* submission, std::uint64_t* value, HyError* error) {
   return at_border(error, [&]() -> Status {
-    HALYARD_ASSIGN(CommandList list, record_all({submission->commands, submission->command_count}, 0, 0));
+    HALYARD_ASSIGN(CommandList list, record_all(submission->commands, submission->command_count, 0, 0));
     auto copied = copy_submission(*submission);
     if (copied->time_stamps && copied->time_stamps->spans.size() < list.size())
       return fail(ErrorCode::invalid_argument,

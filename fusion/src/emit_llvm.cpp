@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <halyard/fusion/emit_llvm.h>
 #include <algorithm>
+#include "emit_llvm_index.h"
 #include "emit_llvm_printer.h"
 
 namespace halyard::fusion {
@@ -33,7 +34,8 @@ LlvmPrinter::LlvmPrinter(const program::Program& program, const LlvmOptions& opt
     : program_(program),
       options_(options),
       names_(program.values.size()),
-      constants_(program.values.size()) {}
+      constants_(program.values.size()),
+      is_index_(index_arithmetic(program)) {}
 
 Result<std::string> LlvmPrinter::print() {
   bool valid_name = !program_.name.empty();

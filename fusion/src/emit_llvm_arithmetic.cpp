@@ -143,8 +143,12 @@ void LlvmPrinter::print_binary(const Instruction& instruction) {
                              static_cast<unsigned>(instruction.op), halyard::name(t.element)));
   std::string a = name(instruction.operands[0]);
   std::string b = name(instruction.operands[1]);
+  bool cannot_wrap = is_integer(t.element) && with_sign &&
+                     is_index_[program::index(instruction.results[0])] &&
+                     (instruction.op == Op::add || instruction.op == Op::sub || instruction.op == Op::mul);
   if (!is_small_float(t.element))
-    return define(instruction, fmt::format("{} {} {}, {}", operation, register_type(t), a, b));
+    return define(instruction, fmt::format("{}{} {} {}, {}", operation, cannot_wrap ? " nsw" : "",
+                                           register_type(t), a, b));
   std::string wide_a = widen(a, t);
   std::string wide_b = widen(b, t);
   std::string wide = temporary(fmt::format("{} {} {}, {}", operation, wide_type(t.lanes), wide_a, wide_b));

@@ -121,6 +121,7 @@ class LlvmPrinter {
   std::string block_;               // label of the block being written
   std::vector<std::string> names_;  // per value: how an operand is written
   std::vector<std::optional<std::uint64_t>> constants_;
+  std::vector<bool> is_index_;  // per value: see emit_llvm_index.h
   std::set<std::string> declarations_;
   std::vector<std::string> metadata_;
   std::string indent_ = "  ";

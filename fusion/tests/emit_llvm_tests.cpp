@@ -669,6 +669,25 @@ TEST_CASE("the text declares nothing but LLVM's intrinsics and carries no fast-m
     CHECK_EQ(text->find(std::string(" ") + flag + " "), std::string::npos);
 }
 
+TEST_CASE("index arithmetic is marked as not wrapping, and arithmetic that anything else sees is not") {
+  Builder b("indices");
+  MemoryRef in = b.buffer("in", ElementType::i32, Access::read);
+  MemoryRef out = b.buffer("out", ElementType::i32, Access::write);
+  ValueId at = b.add(b.mul(b.builtin(Builtin::workgroup_x), b.i32(8)), b.i32(1));
+  ValueId value = b.mul(b.load(in, at), b.i32(77));
+  b.store(out, at, value);
+  b.store(out, b.binary(Op::bit_and, b.mul(value, b.i32(99)), b.i32(7)), value);
+  auto text = emit_llvm(std::move(b).finish(), device().options());
+  REQUIRE(text);
+  CHECK_NE(text->find("mul nsw i32 %workgroup_x, 8"), std::string::npos);
+  CHECK_NE(text->find(", 77"), std::string::npos);
+  std::size_t hashed = text->find(", 99");
+  REQUIRE_NE(hashed, std::string::npos);
+  CHECK_EQ(text->substr(text->rfind('=', hashed), 9), "= mul i32");
+  std::size_t computed = text->find(", 77");
+  CHECK_EQ(text->substr(text->rfind('=', computed), 9), "= mul i32");
+}
+
 TEST_CASE("what cannot be printed is an error that names the kernel and the remedy") {
   Builder wide("wide_group");
   Program program = std::move(wide).finish();

@@ -1,6 +1,10 @@
 // Modules: compiling, caching, and what the object loader refuses.
 #include <elf.h>
+#include <unistd.h>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include "../llvm_library.h"
 #include "../object_loader.h"
@@ -65,6 +69,46 @@ TEST_CASE("without LLVM compiling is unsupported, and the message says what to i
   CHECK_NE(library.error().message.find("libllvm19"), std::string::npos);
   CHECK_NE(library.error().message.find("libno-such-llvm.so"), std::string::npos);
   CHECK_FALSE(halyard::cpu::llvm::library_is_open());
+}
+
+TEST_CASE("a cached object loads and runs in a process that never opens LLVM") {
+  std::string path = "/tmp/halyard-cpu-object-XXXXXX";
+  int file = mkstemp(path.data());
+  REQUIRE(file >= 0);
+  {
+    Device device;
+    std::string object = compiled(device, example_text);
+    REQUIRE_EQ(write(file, object.data(), object.size()), static_cast<ssize_t>(object.size()));
+  }
+  close(file);
+  std::string command = "HALYARD_LLVM_LIBRARY=libno-such-llvm.so HALYARD_TEST_OBJECT=" + path + " " +
+                        std::filesystem::read_symlink("/proc/self/exe").string() +
+                        " --no-skip --test-case='child process:*' > /dev/null 2>&1";
+  CHECK_EQ(std::system(command.c_str()), 0);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("child process: the object named in the environment runs, and compiling is unsupported" *
+          doctest::skip()) {
+  const char* path = std::getenv("HALYARD_TEST_OBJECT");
+  REQUIRE((path != nullptr) == true);
+  std::ifstream file(path, std::ios::binary);
+  std::string object((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  Device device;
+  HyModule* module = make_module(device, "elf-object", object, first_kernel());
+  HyBuffer* buffer = device.make_buffer(std::vector<std::int32_t>(10, 1));
+  run(device.queue, Commands().dispatch(module, 0, 10, {slice(buffer, 40)}));
+  CHECK_EQ(Device::contents<std::int32_t>(buffer, 10)[9], 2);
+  HyModule* other = nullptr;
+  HyError error = no_error();
+  CHECK_EQ(create_module(device, "llvm-ir", example_text, {}, &other, &error), HY_UNSUPPORTED);
+  CHECK_NE(std::string(error.message).find("libllvm19"), std::string::npos);
+  HyProperty property{};
+  property.size = sizeof property;
+  REQUIRE_OK(backend().device_property(device.handle, "cpu.llvm_is_open", &property, &error));
+  CHECK_EQ(property.integer, 0);
+  backend().buffer_destroy(buffer);
+  backend().module_destroy(module);
 }
 
 TEST_CASE("text that LLVM cannot read or verify is a compile error with LLVM's words") {
