@@ -44,6 +44,30 @@ void copy_values(Frame& frame, const std::vector<Copy>& copies) {
 
 // ---- control
 
+/// Which lanes are below their bound, of those in `outer`; gives how many. Loops as plain as these vectorize.
+template <class Index>
+std::uint32_t lanes_below(const Index* induction, const Index* upper, const std::uint8_t* outer,
+                          std::uint8_t* mask, std::uint32_t lanes) {
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) mask[lane] = induction[lane] < upper[lane];
+  if (outer)
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) mask[lane] &= outer[lane];
+  std::uint32_t count = 0;
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) count += mask[lane];
+  return count;
+}
+
+/// An induction variable that would overflow has passed every upper bound.
+template <class Index>
+void advance(Index* induction, const Index* stride, const std::uint8_t* mask, std::uint32_t lanes) {
+  using Unsigned = std::make_unsigned_t<Index>;
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    auto next =
+        static_cast<Index>(static_cast<Unsigned>(induction[lane]) + static_cast<Unsigned>(stride[lane]));
+    if (next < induction[lane]) next = std::numeric_limits<Index>::max();
+    induction[lane] = mask[lane] ? next : induction[lane];
+  }
+}
+
 template <class Index>
 bool run_loop_of(Frame& frame, const Step& step) {
   const LoopPlan& loop = *step.loop;
@@ -61,24 +85,13 @@ bool run_loop_of(Frame& frame, const Step& step) {
                           fmt::format("the loop's step is {}, but must be positive", stride[lane]));
 
   bool good = true;
-  for (;;) {
-    std::uint32_t count = 0;
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      mask[lane] = (!outer || outer[lane]) && induction[lane] < upper[lane];
-      count += mask[lane];
-    }
-    if (count == 0) break;
+  while (std::uint32_t count = lanes_below(induction, upper, outer, mask, lanes)) {
     frame.active = count == lanes ? nullptr : mask;
     good = run_steps(frame, step.blocks[0]);
     if (!good) break;
     copy_values(frame, loop.stage);
     copy_values(frame, loop.carry);
-    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      if (!mask[lane]) continue;
-      // An induction variable that would overflow has passed every upper bound.
-      if (__builtin_add_overflow(induction[lane], stride[lane], &induction[lane]))
-        induction[lane] = std::numeric_limits<Index>::max();
-    }
+    advance(induction, stride, mask, lanes);
   }
   frame.active = outer;
   if (good) copy_values(frame, loop.finish);
@@ -93,10 +106,15 @@ bool run_branch(Frame& frame, const Step& step) {
   std::uint8_t* masks[2] = {frame.at<std::uint8_t>(branch.masks[0]), frame.at<std::uint8_t>(branch.masks[1])};
   std::uint32_t counts[2] = {0, 0};
   for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-    bool here = !outer || outer[lane];
-    bool taken = condition[lane] != 0;
-    masks[0][lane] = here && taken;
-    masks[1][lane] = here && !taken;
+    masks[0][lane] = condition[lane] != 0;
+    masks[1][lane] = condition[lane] == 0;
+  }
+  if (outer)
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      masks[0][lane] &= outer[lane];
+      masks[1][lane] &= outer[lane];
+    }
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
     counts[0] += masks[0][lane];
     counts[1] += masks[1][lane];
   }

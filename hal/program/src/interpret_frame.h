@@ -40,7 +40,6 @@ class SharedWatch {
   static constexpr std::uint32_t several = 0xfffffffeu;
 
   bool collides(const Touch& before, std::uint32_t lane) const;
-  bool is_now(const Touch& touch) const;
 
   InterpreterOptions options_;
   std::uint32_t subgroup_size_;

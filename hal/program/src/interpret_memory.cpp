@@ -140,12 +140,38 @@ bool run_elements(Frame& frame, const Step& step, const Target& target, std::byt
   return true;
 }
 
+/// One scalar per lane and nothing else to check: the most common access by far, so the loop is kept bare.
+/// False, with nothing reported, if a lane is out of bounds; stores before it have taken effect then, as they
+/// would have in `run_consecutive`, which goes on to report.
+template <bool writes, std::size_t element_bytes, class Index>
+bool run_scalars(Frame& frame, const Step& step, const Target& target, std::byte* values) {
+  const auto* indices = frame.template at<Index>(step.operands[0]);
+  const std::uint8_t* active = frame.active;
+  const std::uint32_t lanes = frame.plan.workgroup_lanes;
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    if (active && !active[lane]) continue;
+    auto element = static_cast<std::uint64_t>(static_cast<std::int64_t>(indices[lane]));
+    if (element >= target.count) return false;
+    move_elements<writes>(target.data + element * element_bytes, values + lane * element_bytes,
+                          element_bytes);
+  }
+  return true;
+}
+
+template <bool writes, std::size_t element_bytes>
+bool run_bare(Frame& frame, const Step& step, const Target& target, std::byte* values) {
+  if (step.lanes != 1 || target.watched || step.instruction->alignment > element_bytes) return false;
+  return step.wide_index ? run_scalars<writes, element_bytes, std::int64_t>(frame, step, target, values)
+                         : run_scalars<writes, element_bytes, std::int32_t>(frame, step, target, values);
+}
+
 template <bool writes, std::size_t element_bytes>
 bool run_access(Frame& frame, const Step& step, const Target& target) {
   std::byte* values = frame.at<std::byte>(writes ? step.operands[1] : step.result);
   const Op op = step.instruction->op;
   bool consecutive = !step.masked && (op == Op::load || op == Op::store);
-  bool good = consecutive ? run_consecutive<writes, element_bytes>(frame, step, target, values)
+  bool good = consecutive ? run_bare<writes, element_bytes>(frame, step, target, values) ||
+                                run_consecutive<writes, element_bytes>(frame, step, target, values)
                           : run_elements<writes, element_bytes>(frame, step, target, values);
   if (good && !writes && target.element == ElementType::boolean) normalize_booleans(values, step.count);
   return good;
@@ -186,10 +212,6 @@ void SharedWatch::begin_workgroup() {
 
 void SharedWatch::barrier(Scope scope) {
   (scope == Scope::workgroup ? workgroup_phase_ : subgroup_phase_)++;
-}
-
-bool SharedWatch::is_now(const Touch& touch) const {
-  return touch.workgroup_phase == workgroup_phase_ && touch.subgroup_phase == subgroup_phase_;
 }
 
 /// Whether nothing orders the earlier access before this one. A subgroup's barrier orders its own lanes only.
