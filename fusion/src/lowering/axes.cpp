@@ -85,6 +85,23 @@ std::optional<Axis> best_vector_axis(const TileProgram& tiles, const Binding& bi
   return best;
 }
 
+std::optional<Axis> crossing_axis(const TileProgram& tiles, const Binding& binding,
+                                  const std::vector<TileId>& roots, Axis vector_axis, std::int64_t lanes) {
+  std::vector<bool> needed = reachable(tiles, roots);
+  for (std::size_t v = 0; v < tiles.values.size(); ++v) {
+    const TileValue& value = tiles.values[v];
+    if (!needed[v] || (value.op != TileOp::load && value.op != TileOp::store)) continue;
+    if (meet(tiles, binding, v, vector_axis, lanes) != Meeting::scattered) continue;
+    for (std::size_t t = 0; t < value.access.terms.size(); ++t) {
+      const IndexTerm& term = value.access.terms[t];
+      bool dense =
+          term.axis && *term.axis != vector_axis && !term.divided && binding.accesses[v].strides[t] == 1;
+      if (dense && binding.extents[index(*term.axis)] >= lanes) return term.axis;
+    }
+  }
+  return std::nullopt;
+}
+
 std::uint32_t natural_vector(const TileProgram& tiles, const DeviceProfile& profile) {
   std::size_t widest = 1;
   for (const TileValue& value : tiles.values) {

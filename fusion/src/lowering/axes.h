@@ -23,6 +23,11 @@ std::optional<Axis> best_vector_axis(const TileProgram& tiles, const Binding& bi
                                      const std::vector<TileId>& roots, const std::vector<Axis>& candidates,
                                      std::int64_t lanes);
 
+/// The axis along which an access lies densely in memory that vectors along `vector_axis` only scatter over:
+/// a transpose. Nothing if there is none.
+std::optional<Axis> crossing_axis(const TileProgram& tiles, const Binding& binding,
+                                  const std::vector<TileId>& roots, Axis vector_axis, std::int64_t lanes);
+
 /// Lanes of an explicit vector that fit a register: by the widest type that is computed in (16-bit floats
 /// compute in f32), at most 64.
 std::uint32_t natural_vector(const TileProgram& tiles, const DeviceProfile& profile);

@@ -240,7 +240,7 @@ std::vector<Schedule> column_schedules(const TileProgram& tiles, const Binding& 
   }
   // Wide groups use whole cache lines of every row they pass; a task has some 16 K elements to add up at
   // least.
-  for (std::uint32_t unroll : {8u, 4u, 2u}) {
+  for (std::uint32_t unroll : {8u, 16u, 4u}) {
     Schedule schedule = base;
     schedule.unroll = unroll;
     std::int64_t group = std::int64_t{unroll} * base.vector;

@@ -14,6 +14,7 @@ namespace {
 
 struct MapNest {
   VectorNest space;
+  bool crosses = false;  ///< some access is dense along the last of the outer axes instead of the vector's
   std::vector<TileId> stores;
 };
 
@@ -35,8 +36,13 @@ std::vector<MapNest> nests_of(const TileProgram& tiles, const Binding& binding, 
     VectorNest& space = nests[n].space;
     std::vector<Axis> axes = members(spaces[n], tiles.axes.size());
     space.vector_axis = best_vector_axis(tiles, binding, nests[n].stores, axes, lanes);
+    std::optional<Axis> crossing;
+    if (space.vector_axis)
+      crossing = crossing_axis(tiles, binding, nests[n].stores, *space.vector_axis, lanes);
     for (Axis axis : axes)
-      if (axis != space.vector_axis) space.outer.push_back(axis);
+      if (axis != space.vector_axis && axis != crossing) space.outer.push_back(axis);
+    if (crossing) space.outer.push_back(*crossing);
+    nests[n].crosses = crossing.has_value();
     if (n > 0) space.suffix = fmt::format("_{}", n);
   }
   return nests;
@@ -67,6 +73,7 @@ namespace {
 struct MapSize {
   std::int64_t elements = 1;
   std::int64_t columns = 1;
+  bool crosses = false;
 };
 
 MapSize size_of(const TileProgram& tiles, const Binding& binding, std::int64_t lanes) {
@@ -76,7 +83,7 @@ MapSize size_of(const TileProgram& tiles, const Binding& binding, std::int64_t l
     std::int64_t columns = space.vector_axis ? binding.extents[index(*space.vector_axis)] : 1;
     std::int64_t elements = columns;
     for (Axis axis : space.outer) elements *= binding.extents[index(axis)];
-    if (elements >= size.elements) size = {elements, std::max<std::int64_t>(columns, 1)};
+    if (elements >= size.elements) size = {elements, std::max<std::int64_t>(columns, 1), nest.crosses};
   }
   return size;
 }
@@ -102,6 +109,13 @@ std::vector<Schedule> map_schedules(const TileProgram& tiles, const Binding& bin
           std::clamp<std::int64_t>(size.elements / (4 * std::int64_t{profile.threads}), 8192, 65536);
       base.block_n = bounded(elements);
       base.block_rows = bounded(elements / size.columns);
+      if (size.crosses) {
+        // A transpose: walk down narrow columns, so that the lines which one access scatters over are met
+        // again.
+        base.unroll = unroll == 4 ? 1 : unroll == 2 ? 2 : 4;
+        base.block_n = base.vector * base.unroll;
+        base.block_rows = bounded(elements / base.block_n);
+      }
       schedules.push_back(base);
     }
     return schedules;
