@@ -21,3 +21,24 @@ target_include_directories(halyard_emit_spirv
   PRIVATE ${CMAKE_CURRENT_LIST_DIR}/src)
 target_link_libraries(halyard_emit_spirv PUBLIC halyard_program
   PRIVATE fmt::fmt $<BUILD_INTERFACE:SPIRV-Headers::SPIRV-Headers> $<BUILD_INTERFACE:halyard_compile_options>)
+
+find_package(SPIRV-Tools QUIET)
+if(TARGET SPIRV-Tools-static)
+  halyard_add_test(emit_spirv
+    SOURCES
+      ${CMAKE_CURRENT_LIST_DIR}/tests/emit_spirv_tests.cpp
+      ${CMAKE_CURRENT_LIST_DIR}/tests/spirv_sample_programs.cpp
+    LIBRARIES halyard_emit_spirv SPIRV-Tools-static)
+else()
+  message(STATUS "SPIRV-Tools not found: the SPIR-V emitter is not tested")
+endif()
+halyard_add_test(spirv_device
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/tests/spirv_device_tests.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tests/spirv_sample_programs.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tests/vulkan_runner.cpp
+  LIBRARIES halyard_emit_spirv ${CMAKE_DL_LIBS}
+  LABELS device)
+if(TARGET spirv_device_tests AND TARGET halyard_vulkan)
+  add_dependencies(spirv_device_tests halyard_vulkan)
+endif()

@@ -183,6 +183,19 @@ Id Emitter::compare_part(Op op, Type t, std::span<const Id> x) {
   return emit(chosen, result, {x[0], x[1]});
 }
 
+/// By halves: each is exact, and so is the product; the sum rounds once. SwiftShader's own conversion does
+/// not round numbers of more than 24 bits correctly.
+Id Emitter::u32_to_f32(Type to, Id x) {
+  Type word_type{ElementType::u32, to.lanes};
+  Id words = part_type(word_type);
+  Id type = part_type(to);
+  Id upper = emit(spv::OpShiftRightLogical, words, {x, part_constant(word_type, 16)});
+  Id lower = emit(spv::OpBitwiseAnd, words, {x, part_constant(word_type, 0xffff)});
+  Id scale = part_constant(to, 0x47800000u);  // 65536
+  Id scaled = emit_float(spv::OpFMul, type, {emit(spv::OpConvertSToF, type, {upper}), scale});
+  return emit_float(spv::OpFAdd, type, {scaled, emit(spv::OpConvertSToF, type, {lower})});
+}
+
 Id Emitter::cast_part(Type from, Type to, Id x) {
   Id type = part_type(to);
   if (from.element == to.element) return x;
@@ -199,6 +212,7 @@ Id Emitter::cast_part(Type from, Type to, Id x) {
   if (is_float(from.element) && is_float(to.element)) return emit(spv::OpFConvert, type, {x});
   if (is_float(from.element))
     return emit(is_signed(to.element) ? spv::OpConvertFToS : spv::OpConvertFToU, type, {x});
+  if (from.element == ElementType::u32 && to.element == ElementType::f32) return u32_to_f32(to, x);
   if (is_float(to.element))
     return emit(is_signed(from.element) ? spv::OpConvertSToF : spv::OpConvertUToF, type, {x});
   // Integers: u8 and u16 are held as zero-extended words.

@@ -100,6 +100,7 @@ ValueId Legalizer::integer_to_f32(ElementType from, Carried value, bool to_odd) 
   if (form(from) == Form::pair) return wide_to_f32(value, is_signed(from), to_odd);
   bool exact = byte_size(from) <= 2;
   if (to_odd && !exact) return wide_to_f32(halves_of(from, value.low), is_signed(from), true);
+  if (exact) value.low = builder_.cast(ElementType::i32, value.low);  // the plainest conversion
   ValueId direct = builder_.cast(ElementType::f32, value.low);
   return byte_size(from) == 8 ? opaque(direct) : direct;
 }

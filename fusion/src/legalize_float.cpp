@@ -16,7 +16,8 @@ ValueId Legalizer::widened(ElementType half, ValueId bits) {
   ValueId normal = op(Op::add, op(Op::shl, magnitude, u32(13, n)), rebias);
   // A subnormal is its mantissa times 2^-24, which f32 holds as a normal number.
   ValueId unit = builder_.constant({ElementType::f32, n}, 0x1p-24);
-  ValueId subnormal = as(ElementType::u32, op(Op::mul, builder_.cast(ElementType::f32, magnitude), unit));
+  ValueId subnormal = as(ElementType::u32,
+                         op(Op::mul, builder_.cast(ElementType::f32, as(ElementType::i32, magnitude)), unit));
   ValueId result = builder_.select(compare(Op::lt, magnitude, u32(0x400, n)), subnormal, normal);
   return as(ElementType::f32, op(Op::bit_or, result, sign));
 }

@@ -24,17 +24,33 @@ std::vector<std::vector<std::byte>> interpreted(const Sample& sample) {
   return buffers;
 }
 
+std::string first_difference(const std::vector<std::vector<std::byte>>& a,
+                             const std::vector<std::vector<std::byte>>& b) {
+  for (std::size_t buffer = 0; buffer < a.size(); ++buffer)
+    for (std::size_t at = 0; at < a[buffer].size(); ++at)
+      if (a[buffer][at] != b[buffer][at])
+        return "buffer " + std::to_string(buffer) + ", byte " + std::to_string(at);
+  return "none";
+}
+
 void check_all(VulkanRunner& runner, SpirvOptions options) {
+  bool by_address = options.binding == SpirvBinding::device_addresses;
   for (const Sample& sample : sample_programs(runner.info().subgroup_size)) {
     if (sample.needs_f64 && !contains(options.facts.arithmetic_types, ElementType::f64)) continue;
-    CAPTURE(runner.info().name);
+    // How buffers are bound does not matter to arithmetic and conversions.
+    if (by_address &&
+        (sample.program.name.starts_with("cast") || sample.program.name.starts_with("arithmetic")))
+      continue;
+    CAPTURE(std::string(runner.info().name));
     CAPTURE(sample.program.name);
     auto results = runner.run(sample, options);
     if (!results) {
       FAIL_CHECK(results.error().message);
       continue;
     }
-    CHECK(*results == interpreted(sample));
+    auto expected = interpreted(sample);
+    CHECK(*results == expected);
+    if (*results != expected) MESSAGE(first_difference(*results, expected));
   }
 }
 

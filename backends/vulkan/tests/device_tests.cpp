@@ -1,0 +1,219 @@
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include "vulkan_fixture.h"
+
+using namespace halyard::vulkan::tests;
+
+TEST_CASE("every device found is listed with its driver, and a software driver says that it is one") {
+  if (!has_device()) return;
+  std::uint32_t count = 0;
+  REQUIRE_OK(backend().enumerate(nullptr, 0, &count, &error));
+  std::vector<HyDeviceSummary> summaries(count);
+  for (auto& summary : summaries) summary.size = sizeof summary;
+  REQUIRE_OK(backend().enumerate(summaries.data(), count, &count, &error));
+  for (const auto& summary : summaries) {
+    CHECK(std::string(summary.name) != "");
+    CHECK(std::string(summary.driver) != "");
+    CHECK(std::string(summary.driver_version) != "");
+    bool is_cpu = summary.type == HY_DEVICE_CPU;
+    CHECK(is_cpu == ((summary.flags & HY_DEVICE_FLAG_SOFTWARE) != 0));
+    CHECK((summary.flags & HY_DEVICE_FLAG_EMULATED) == 0);
+    CHECK(summary.score > 0);
+  }
+}
+
+TEST_CASE("a device tells what schedules need") {
+  if (!has_device()) return;
+  Device device;
+  CHECK(device.info.subgroup_size >= 4);
+  CHECK(device.info.max_workgroup_invocations >= 128);
+  CHECK(device.info.shared_bytes >= 16384);
+  CHECK(device.info.max_scalar_bytes >= 128);
+  CHECK(device.info.storage_alignment >= 16);
+  CHECK(device.info.max_allocation_bytes >= 1u << 30);
+  CHECK((device.info.arithmetic_types & (1u << 11)) != 0);
+  REQUIRE(device.info.module_format_count == 1);
+  CHECK(std::string(device.info.module_formats[0]) == "spirv");
+}
+
+TEST_CASE("a struct of an older host is filled as far as it goes") {
+  if (!has_device()) return;
+  Device device;
+  HyDeviceInfo info{};
+  info.size = offsetof(HyDeviceInfo, name);
+  REQUIRE_OK(backend().device_info(device.handle, &info, &error));
+  CHECK(info.type == device.info.type);
+  CHECK(info.name == nullptr);
+}
+
+TEST_CASE("an unknown property and an unknown device are not found, and the message lists what there is") {
+  if (!has_device()) return;
+  Device device;
+  HyError error = no_error();
+  HyProperty property{.size = sizeof property};
+  CHECK(backend().device_property(device.handle, "vulkan.colour", &property, &error) == HY_NOT_FOUND);
+  CHECK(std::string(error.message).find("vulkan.device") != std::string::npos);
+  HyDevice* other = nullptr;
+  HyDeviceDesc desc{.size = sizeof desc, .ordinal = 1000};
+  CHECK(backend().device_open(&desc, &other, &error) == HY_NOT_FOUND);
+}
+
+TEST_CASE("a buffer beyond the device's limit is refused, and the device lives on") {
+  if (!has_device()) return;
+  Device device;
+  HyBufferDesc desc{
+      .size = sizeof desc, .memory = HY_MEMORY_DEVICE, .bytes = device.info.max_allocation_bytes + 1};
+  HyBuffer* buffer = nullptr;
+  HyError error = no_error();
+  CHECK(backend().buffer_create(device.handle, &desc, &buffer, &error) == HY_OUT_OF_MEMORY);
+  CHECK(std::string(error.message).find(std::to_string(desc.bytes)) != std::string::npos);
+  desc.bytes = 0;
+  CHECK(backend().buffer_create(device.handle, &desc, &buffer, &error) == HY_INVALID_ARGUMENT);
+  device.arm(HY_FAULT_OUT_OF_MEMORY);
+  desc.bytes = 64;
+  CHECK(backend().buffer_create(device.handle, &desc, &buffer, &error) == HY_OUT_OF_MEMORY);
+  REQUIRE_OK(backend().buffer_create(device.handle, &desc, &buffer, &error));
+  backend().buffer_destroy(buffer);
+}
+
+TEST_CASE("host memory is imported and written in place") {
+  if (!has_device()) return;
+  Device device;
+  constexpr std::size_t bytes = 1 << 16;
+  std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(4096, bytes), &std::free);
+  std::memset(memory.get(), 0, bytes);
+  HyHandle handle{.size = sizeof handle, .kind = HY_HANDLE_HOST_POINTER};
+  handle.value = reinterpret_cast<std::uint64_t>(memory.get());
+  handle.bytes = bytes;
+  HyBuffer* buffer = nullptr;
+  HyError refused = no_error();
+  if (backend().buffer_import(device.handle, &handle, &buffer, &refused) == HY_UNSUPPORTED) {
+    MESSAGE("skipped: " << refused.message);
+    return;
+  }
+  REQUIRE(buffer != nullptr);
+  HyFill fill{.destination = {buffer, 4, 32, 0, 0}, .pattern = 0x01020304, .pattern_bytes = 4};
+  HyCommand command{.size = sizeof command, .kind = HY_COMMAND_FILL, .fill = &fill};
+  CHECK(device.wait(device.submit({&command, 1})) == HY_OK);
+  const auto* words = static_cast<const std::uint32_t*>(memory.get());
+  CHECK(words[0] == 0);
+  CHECK(words[1] == 0x01020304);
+  CHECK(words[8] == 0x01020304);
+  CHECK(words[9] == 0);
+  backend().buffer_destroy(buffer);
+}
+
+TEST_CASE("a buffer's VkBuffer can be had, and imported again") {
+  if (!has_device()) return;
+  Device device;
+  HyBuffer* buffer = device.make_buffer(std::vector<float>(64, 1.0f));
+  HyHandle handle{.size = sizeof handle, .kind = HY_HANDLE_VENDOR_OBJECT};
+  REQUIRE_OK(backend().buffer_export(buffer, &handle, &error));
+  HyBuffer* same = nullptr;
+  REQUIRE_OK(backend().buffer_import(device.handle, &handle, &same, &error));
+  HyBuffer* out = device.make_buffer(256);
+  HyModule* module = device.make_add_module();
+  Add add(module, same, out, 64, 2.0f);
+  CHECK(device.wait(device.submit({&add.command, 1})) == HY_OK);
+  CHECK(Device::contents<float>(out, 64) == std::vector<float>(64, 3.0f));
+  backend().module_destroy(module);
+  for (HyBuffer* each : {same, buffer, out}) backend().buffer_destroy(each);
+}
+
+TEST_CASE("a module that is no valid SPIR-V is refused with the validator's words") {
+  if (!has_device()) return;
+  Device device;
+  auto words = add_kernel(8, false);
+  HyKernelDesc kernel{.size = sizeof kernel,
+                      .entry = "add",
+                      .workgroup_size = {32, 1, 1},
+                      .buffer_count = 2,
+                      .scalar_bytes = 8,
+                      .written_buffers = 2};
+  HyModuleDesc desc{.size = sizeof desc,
+                    .kernel_count = 1,
+                    .format = "spirv",
+                    .bytes = words.data(),
+                    .byte_count = words.size() * 4,
+                    .kernels = &kernel};
+  HyModule* module = nullptr;
+  auto create = [&] {
+    HyError error = no_error();
+    HyStatus status = backend().module_create(device.handle, &desc, &module, &error);
+    return std::pair(status, std::string(error.message));
+  };
+  desc.format = "ptx";
+  CHECK(create().first == HY_UNSUPPORTED);
+  desc.format = "spirv";
+  desc.byte_count -= 2;
+  CHECK(create().first == HY_CORRUPT_DATA);
+  desc.byte_count -= 2;
+  auto [status, message] = create();
+  CHECK(status == HY_COMPILE_ERROR);
+  CHECK(message.find("spirv-val") != std::string::npos);
+  words[0] = 0;
+  desc.byte_count = words.size() * 4;
+  CHECK(create().first == HY_CORRUPT_DATA);
+  words[0] = 0x07230203;
+  kernel.workgroup_size[0] = device.info.max_workgroup_invocations + 1;
+  CHECK(create().first == HY_UNSUPPORTED);
+}
+
+TEST_CASE("a damaged pipeline cache is rebuilt") {
+  if (!has_device()) return;
+  auto files = [] {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_folder()))
+      if (entry.is_regular_file()) found.push_back(entry.path());
+    return found;
+  };
+  for (int round = 0; round < 3; ++round) {
+    {
+      Device device;
+      backend().module_destroy(device.make_add_module());
+    }
+    for (const auto& file : files()) {
+      CHECK(file.extension() == ".pipelines");
+      std::fstream damaged(file, std::ios::binary | std::ios::in | std::ios::out);
+      damaged.seekp(round == 0 ? 40 : 4);
+      damaged.put('\x5a');
+    }
+  }
+}
+
+TEST_CASE("a lost device fails everything, and nothing hangs") {
+  if (!has_device()) return;
+  Device device;
+  HyBuffer* in = device.make_buffer(std::vector<float>(64, 1.0f));
+  HyBuffer* out = device.make_buffer(256);
+  HyModule* module = device.make_add_module();
+  Add add(module, in, out, 64, 2.0f);
+  std::uint64_t before = device.submit({&add.command, 1});
+  HyTimeline* never = nullptr;
+  REQUIRE_OK(backend().timeline_create(device.handle, 0, &never, &error));
+  HyQueue* second = device.make_queue();
+  HySyncPoint point{never, 1};
+  std::uint64_t waiting = device.submit({}, {&point, 1}, {}, second);
+
+  device.arm(HY_FAULT_DEVICE_LOST);
+  std::uint64_t lost = device.submit({&add.command, 1});
+  CHECK(device.wait(before) == HY_OK);
+  std::string message;
+  CHECK(device.wait(lost, nullptr, &message) == HY_DEVICE_LOST);
+  CHECK(message.find("simulated") != std::string::npos);
+  CHECK(device.wait(waiting, second) == HY_DEVICE_LOST);
+  HyError error = no_error();
+  CHECK(backend().device_status(device.handle, &error) == HY_DEVICE_LOST);
+  CHECK(backend().timeline_wait(never, 1, UINT64_MAX, &error) == HY_DEVICE_LOST);
+  HySubmission empty{.size = sizeof empty};
+  std::uint64_t value = 0;
+  CHECK(backend().queue_submit(device.queue, &empty, &value, &error) == HY_DEVICE_LOST);
+  HyBufferDesc desc{.size = sizeof desc, .bytes = 64};
+  HyBuffer* buffer = nullptr;
+  CHECK(backend().buffer_create(device.handle, &desc, &buffer, &error) == HY_DEVICE_LOST);
+  backend().queue_destroy(second);
+  backend().timeline_destroy(never);
+  backend().module_destroy(module);
+  for (HyBuffer* each : {in, out}) backend().buffer_destroy(each);
+}
