@@ -13,9 +13,9 @@ namespace halyard::cpu {
 namespace {
 
 /// Work that one thread ends sooner than another could be woken and waited for.
-constexpr double shared_work_ns = 12000;
+constexpr double shared_work_ns = 20000;
 /// What each further thread must have to do to be worth waking.
-constexpr double participant_work_ns = 6000;
+constexpr double participant_work_ns = 10000;
 constexpr std::uint64_t move_block = std::uint64_t{128} << 10;  // bytes per unit of a shared copy or fill
 
 Result<MemorySlice> resolve(const HySlice& slice, std::uint32_t buffer_slots) {
@@ -145,6 +145,7 @@ void execute_dispatch(HyDevice& device, const RecordedCommand& command, const Ar
     });
   std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - before;
   double sample = std::max(took.count() * participants / static_cast<double>(workgroups), 1e-3);
+  if (known > 0) sample = std::min(sample, 4 * known);  // a thread that was switched out tells little
   kernel.workgroup_ns.store(static_cast<float>(known > 0 ? 0.75 * known + 0.25 * sample : sample),
                             std::memory_order_relaxed);
 }

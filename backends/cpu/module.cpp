@@ -24,6 +24,8 @@ Result<std::vector<std::byte>> object_bytes_of(const HyModuleDesc& desc, std::st
 }
 
 Status add_kernel(HyModule& module, const HyKernelDesc& desc, std::string_view label) {
+  if (!desc.entry)
+    return fail(ErrorCode::invalid_argument, fmt::format("cpu: module {}: a kernel has no name", label));
   for (std::uint32_t axis : desc.workgroup_size)
     if (axis > 1)
       return fail(
@@ -55,9 +57,9 @@ HyStatus module_create(HyDevice* device, const HyModuleDesc* desc, HyModule** mo
   return at_border(error, [&]() -> Status {
     HALYARD_TRY(device->status());
     HyModuleDesc known = read_sized(desc);
-    std::string_view label = known.label          ? known.label
-                             : known.kernel_count ? known.kernels[0].entry
-                                                  : "unnamed";
+    std::string_view label = known.label                                    ? known.label
+                             : known.kernel_count && known.kernels[0].entry ? known.kernels[0].entry
+                                                                            : "unnamed";
     HALYARD_ASSIGN(std::vector<std::byte> bytes, object_bytes_of(known, label));
     HALYARD_ASSIGN(LoadedObject object, LoadedObject::load(bytes));
     auto made = std::unique_ptr<HyModule>(new HyModule{std::move(bytes), std::move(object), {}});

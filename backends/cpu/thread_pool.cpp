@@ -6,7 +6,9 @@
 #include <sched.h>
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <new>
 #include <thread>
 
@@ -39,6 +41,15 @@ constexpr unsigned most_threads = 1024;
 unsigned allowed_threads() {
   auto limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
   return static_cast<unsigned>(std::clamp<std::size_t>(limit, 1, most_threads));
+}
+
+/// The processors' worth of time that the control group allows (cgroup v2, "QUOTA PERIOD" or "max PERIOD"),
+/// rounded up.
+unsigned granted_processors() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  double quota = 0, period = 0;
+  if (!(file >> quota >> period) || quota <= 0 || period <= 0) return most_threads;
+  return static_cast<unsigned>(std::clamp(std::ceil(quota / period), 1.0, double(most_threads)));
 }
 
 }  // namespace
@@ -116,11 +127,12 @@ unsigned default_thread_count() {
     long threads = std::strtol(text, &end, 10);
     if (*end == 0 && threads >= 1) return static_cast<unsigned>(std::min<long>(threads, most_threads));
   }
+  unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0)
-    return static_cast<unsigned>(CPU_COUNT(&allowed));
-  return std::max(1u, std::thread::hardware_concurrency());
+    processors = static_cast<unsigned>(CPU_COUNT(&allowed));
+  return std::min(processors, granted_processors());
 }
 
 }  // namespace halyard::cpu
