@@ -43,6 +43,9 @@ Emitter::Parts Emitter::lane_wise(const Instruction& instruction) {
 Id Emitter::arithmetic_part(Op op, Type type, std::span<const Id> operands) {
   if (type.element == ElementType::boolean) return boolean_part(op, part_type(type), operands);
   if (!is_float(type.element)) return integer_part(op, type, operands);
+  bool rounds_to_integer = op >= Op::floor && op <= Op::round_even;
+  if (type.element == ElementType::f64 && rounds_to_integer)
+    return with_sign_of(type, float_part(op, part_type(type), operands), operands[0]);
   bool inexact_in_f16 = op == Op::div || op == Op::sqrt;
   if (type.element != ElementType::f16 || !inexact_in_f16) return float_part(op, part_type(type), operands);
   // Vulkan asks little of f16 division and square root; through f32 both are rounded correctly, since 24 bits
@@ -51,6 +54,17 @@ Id Emitter::arithmetic_part(Op op, Type type, std::span<const Id> operands) {
   std::vector<Id> widened;
   for (Id operand : operands) widened.push_back(cast_part(type, wide, operand));
   return cast_part(wide, type, float_part(op, part_type(wide), widened));
+}
+
+/// Rounding to an integer keeps the sign, down to -0; Mesa 22 loses that of an f64.
+Id Emitter::with_sign_of(Type type, Id rounded, Id x) {
+  if (!contains(options_.facts.arithmetic_types, ElementType::u64)) return rounded;
+  Type bits_type{ElementType::u64, type.lanes};
+  Id bits = part_type(bits_type);
+  Id sign = emit(spv::OpBitwiseAnd, bits,
+                 {emit(spv::OpBitcast, bits, {x}), part_constant(bits_type, std::uint64_t{1} << 63)});
+  Id with_sign = emit(spv::OpBitwiseOr, bits, {emit(spv::OpBitcast, bits, {rounded}), sign});
+  return emit(spv::OpBitcast, part_type(type), {with_sign});
 }
 
 Id Emitter::float_part(Op op, Id type, std::span<const Id> x) {
