@@ -14,6 +14,7 @@ halyard_add_library(halyard_fusion
     src/emit_files.cpp
     src/executable.cpp
     src/executable_builder.cpp
+    src/expand_scans.cpp
     src/explanation.cpp
     src/graph_executor.cpp
     src/graph_key.cpp

@@ -7,13 +7,9 @@ namespace halyard::fusion {
 using ops::NodeId;
 using ops::Primitive;
 
-AxisFactors::AxisFactors(const ops::Graph& graph)
-    : graph_(graph), dimensions_(graph.size()), known_(graph.size(), false) {}
-
-void AxisFactors::ensure(NodeId node) {
-  if (known_[ops::index(node)]) return;
-  known_[ops::index(node)] = true;
-  auto& dimensions = dimensions_[ops::index(node)];
+const std::vector<AxisFactors::List>& AxisFactors::lists_of(NodeId node) {
+  auto [found, added] = dimensions_.try_emplace(ops::index(node));
+  if (!added) return found->second;
   for (std::int64_t extent : graph_.node(node).shape.extents()) {
     List list;
     if (extent != 1) {
@@ -21,8 +17,9 @@ void AxisFactors::ensure(NodeId node) {
       factors_.push_back({.extent = extent, .parent = id});
       list.push_back(id);
     }
-    dimensions.push_back(std::move(list));
+    found->second.push_back(std::move(list));
   }
+  return found->second;
 }
 
 std::uint32_t AxisFactors::find(std::uint32_t factor) {
@@ -83,9 +80,8 @@ bool AxisFactors::unify(List a, List b) {
 }
 
 AxisFactors::List AxisFactors::of(NodeId node, std::size_t dimension) {
-  ensure(node);
   List result;
-  for (std::uint32_t factor : dimensions_[ops::index(node)][dimension]) flatten(factor, result);
+  for (std::uint32_t factor : lists_of(node)[dimension]) flatten(factor, result);
   return result;
 }
 

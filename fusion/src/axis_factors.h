@@ -2,7 +2,7 @@
 
 #include <halyard/ops/graph.h>
 #include <cstdint>
-#include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace halyard::fusion {
@@ -16,7 +16,7 @@ class AxisFactors {
   /// One dimension's factors, outermost first; extent 1 has none.
   using List = std::vector<std::uint32_t>;
 
-  explicit AxisFactors(const ops::Graph& graph);
+  explicit AxisFactors(const ops::Graph& graph) : graph_(graph) {}
 
   /// Ties the dimensions of `node` to those of its operands.
   void tie(ops::NodeId node);
@@ -34,15 +34,14 @@ class AxisFactors {
   void flatten(std::uint32_t factor, List& into);
   void split(std::uint32_t factor, std::int64_t inner_extent);
   bool unify(List a, List b);
-  void ensure(ops::NodeId node);
+  const std::vector<List>& lists_of(ops::NodeId node);
   void same(ops::NodeId a, std::size_t dimension_a, ops::NodeId b, std::size_t dimension_b);
   void tie_reshape(ops::NodeId node, ops::NodeId operand);
   void tie_dot(ops::NodeId node);
 
   const ops::Graph& graph_;
   std::vector<Factor> factors_;
-  std::vector<std::vector<List>> dimensions_;  ///< per node, per dimension; empty until asked for
-  std::vector<bool> known_;
+  std::unordered_map<std::uint32_t, std::vector<List>> dimensions_;  ///< per node asked for, per dimension
 };
 
 }  // namespace halyard::fusion

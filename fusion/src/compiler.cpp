@@ -27,8 +27,9 @@ Compiler::~Compiler() = default;
 
 Result<std::shared_ptr<Compiler>> Compiler::create(std::shared_ptr<hal::Device> device) {
   hal::DeviceInfo info = device->info();
-  // Without measurements plans fall back to the profile's defaults; they are not run behind a caller's back.
-  if (auto measured = device->measurements(false)) info.measurements = *measured;
+  // Measured once per device and driver, then read from the disk cache. Without them plans use the profile's
+  // defaults, which changes their speed and nothing else.
+  if (auto measured = device->measurements()) info.measurements = *measured;
   DeviceProfile profile = make_profile(info);
   if (!has_emitter(profile.module_format))
     return fail(ErrorCode::unsupported,

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 #include "cluster_to_tile.h"
+#include "expand_scans.h"
 #include "kernel_nodes.h"
 #include "pack_weight.h"
 
@@ -140,6 +141,18 @@ Status check_stores(const TileProgram& program, Pattern pattern) {
   return {};
 }
 
+Status check_sizes(const ClusterTile& tile, const DeviceProfile& profile) {
+  for (std::size_t i = 0; i < tile.program.operands.size(); ++i) {
+    std::uint64_t bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(tile.binding.operand_elements[i], 0)) *
+                          byte_size(tile.program.operands[i].type);
+    if (bytes > profile.max_buffer_range)
+      return fail(ErrorCode::unsupported,
+                  fmt::format("a tensor of {} bytes exceeds the {} bytes that a kernel of this device can address",
+                              bytes, profile.max_buffer_range));
+  }
+  return {};
+}
+
 const Trial& Planner::trial(std::vector<NodeId> members, std::vector<NodeId> stores) {
   auto [found, added] = trials_.try_emplace(key_of(members, stores));
   Trial& result = found->second;
@@ -150,6 +163,7 @@ const Trial& Planner::trial(std::vector<NodeId> members, std::vector<NodeId> sto
     HALYARD_ASSIGN(cluster.tile, cluster_to_tile(nodes_.graph(), cluster.spec, nodes_.materialized()));
     HALYARD_ASSIGN(cluster.pattern, classify(cluster.tile.program));
     HALYARD_TRY(check_stores(cluster.tile.program, cluster.pattern));
+    HALYARD_TRY(check_sizes(cluster.tile, profile_));
     HALYARD_ASSIGN(auto schedules,
                    candidate_schedules(cluster.tile.program, cluster.tile.binding, profile_));
     if (schedules.empty()) return fail(ErrorCode::unsupported, "no schedule fits the device");
@@ -483,11 +497,12 @@ Status lower_all(std::vector<Cluster>& clusters, const DeviceProfile& profile, c
 
 Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, const PlanOptions& options) {
   Plan plan;
+  HALYARD_ASSIGN(ops::Graph expanded, expand_scans(graph));
   if (options.simplify) {
     SimplifyOptions simplification{.numeric = profile.numeric_class()};
-    HALYARD_ASSIGN(plan.graph, simplify(graph, simplification, &plan.simplified));
+    HALYARD_ASSIGN(plan.graph, simplify(expanded, simplification, &plan.simplified));
   } else {
-    plan.graph = graph;
+    plan.graph = std::move(expanded);
   }
   Planner planner(plan.graph, profile);
   HALYARD_TRY(planner.start());

@@ -87,6 +87,30 @@ TEST_CASE("a run twice, and from two threads, gives the same bits") {
   for (auto& result : results) CHECK(ops::same_bits(first[0], must(std::move(result))[0]));
 }
 
+TEST_CASE("a sentence has the same bits alone and in a batch of eight") {
+  if (compilers().empty()) return;
+  constexpr std::int64_t batch = 8, tokens = 15, width = 96;
+  auto many = must(compilers().front()->compile(samples::encoder_layer(batch, tokens, 3, width)));
+  auto one = must(compilers().front()->compile(samples::encoder_layer(1, tokens, 3, width)));
+  auto inputs = samples::random_inputs(samples::encoder_layer(batch, tokens, 3, width));
+  auto together = must(many->run(std::span<const ops::HostTensor>(inputs)));
+  for (std::int64_t i = 0; i < batch; ++i) {
+    std::vector<ops::HostTensor> alone;
+    for (const ops::HostTensor& input : inputs) {
+      std::vector<std::int64_t> shape = input.shape().vector();
+      shape[0] = 1;
+      std::size_t bytes = input.byte_count() / batch;
+      alone.push_back(ops::HostTensor::wrap(input.element(), ops::Shape(shape), input.owner(),
+                                            input.data() + static_cast<std::size_t>(i) * bytes));
+    }
+    auto result = must(one->run(std::span<const ops::HostTensor>(alone)));
+    std::size_t bytes = together[0].byte_count() / batch;
+    auto row = ops::HostTensor::wrap(ElementType::f32, result[0].shape(), together[0].owner(),
+                                     together[0].data() + static_cast<std::size_t>(i) * bytes);
+    CHECK(ops::same_bits(row, result[0]));
+  }
+}
+
 TEST_CASE("twenty lengths of one model compile no more kernels than there are shape classes") {
   if (compilers().empty()) return;
   auto compiler = must(Compiler::create(compilers().front()->device()));

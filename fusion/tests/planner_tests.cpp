@@ -143,6 +143,22 @@ TEST_CASE("fused, unfused and reference results have the same bits") {
     }
 }
 
+TEST_CASE("cumulative sums run as kernels, in their canonical order") {
+  for (std::int64_t n : {1, 3, 16, 17, 40, 300})
+    for (bool exclusive : {false, true}) {
+      CAPTURE(n);
+      ops::Graph graph;
+      ops::GraphBuilder b(graph);
+      auto x = b.input("x", ElementType::f32, {2, n, 3}).value();
+      REQUIRE(graph.output(b.cumulative_sum(x, 1, exclusive).value(), "y"));
+      auto inputs = samples::random_inputs(graph);
+      auto expected = ops::evaluate(graph, inputs).value();
+      auto got = interpret(planned(graph), inputs);
+      REQUIRE_MESSAGE(got.has_value(), (got ? std::string() : got.error().message));
+      CHECK(ops::same_bits(expected[0], (*got)[0]));
+    }
+}
+
 TEST_CASE("random graphs have the same bits fused, unfused and by the reference") {
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);
