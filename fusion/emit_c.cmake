@@ -6,7 +6,8 @@ add_library(halyard_emit_c STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/emit_c.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/emit_c_control.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/emit_c_expressions.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/src/emit_c_memory.cpp)
+  ${CMAKE_CURRENT_LIST_DIR}/src/emit_c_memory.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/src/emit_llvm_index.cpp)
 target_include_directories(halyard_emit_c
   PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/include>
   PRIVATE ${CMAKE_CURRENT_LIST_DIR}/src)

@@ -69,7 +69,7 @@ class CPrinter {
   std::string_view memory_name(program::MemoryRef memory) const;
 
   // ---- emit_c_expressions.cpp
-  std::string arithmetic(program::Op op, ElementType element, const Lanes& operands);
+  std::string arithmetic(const program::Instruction& instruction, const Lanes& operands);
   std::string float_arithmetic(program::Op op, ElementType element, const Lanes& operands);
   std::string half_arithmetic(program::Op op, ElementType element, const Lanes& operands);
   std::string integer_arithmetic(program::Op op, ElementType element, const Lanes& operands);
@@ -95,7 +95,8 @@ class CPrinter {
   const CDialect& dialect_;
   std::string out_;
   std::size_t depth_ = 1;
-  std::vector<Lanes> lanes_;  // per value
+  std::vector<Lanes> lanes_;    // per value
+  std::vector<bool> is_index_;  // per value: arithmetic that only makes indices, which cannot wrap
   std::unordered_set<std::string> taken_;
   std::vector<std::string> buffer_names_, scalar_names_, shared_names_;
   std::uint32_t builtins_ = 0;  // a bit per Builtin that is read

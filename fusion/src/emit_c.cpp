@@ -4,6 +4,7 @@
 #include <array>
 
 #include "c_printer.h"
+#include "emit_llvm_index.h"
 
 namespace halyard::fusion {
 namespace {
@@ -100,7 +101,8 @@ CPrinter::CPrinter(const program::Program& program, const COptions& options)
     : program_(program),
       options_(options),
       dialect_(c_dialect(options.language)),
-      lanes_(program.values.size()) {}
+      lanes_(program.values.size()),
+      is_index_(index_arithmetic(program)) {}
 
 Status CPrinter::check() const {
   if (is_reserved(program_.name))

@@ -109,7 +109,7 @@ void CPrinter::instruction(const Instruction& each) {
     else if (kind == OpKind::comparison)
       expressions.push_back(comparison(each.op, source, lane));
     else
-      expressions.push_back(arithmetic(each.op, element, lane));
+      expressions.push_back(arithmetic(each, lane));
   }
   define(each, expressions);
 }

@@ -119,7 +119,13 @@ std::string CPrinter::from_float(ElementType element, const std::string& value) 
   return fmt::format("hy_{}_from_f32({})", name(element), value);
 }
 
-std::string CPrinter::arithmetic(Op op, ElementType element, const Lanes& operands) {
+std::string CPrinter::arithmetic(const program::Instruction& instruction, const Lanes& operands) {
+  const Op op = instruction.op;
+  const ElementType element = instruction.type.element;
+  const bool may_wrap = op == Op::add || op == Op::sub || op == Op::mul;
+  if (is_index_[index(instruction.results[0])] && may_wrap &&
+      (element == ElementType::i32 || element == ElementType::i64))
+    return fmt::format("{} {} {}", operands[0], operator_of(op), operands[1]);
   if (element == ElementType::boolean) {
     if (op == Op::bit_not) return fmt::format("!{}", operands[0]);
     return fmt::format("{} {} {}", operands[0],
