@@ -7,41 +7,34 @@ set(halyard_lower_sources
   src/lowering/evaluate.cpp
   src/lowering/fold.cpp
   src/lowering/lower.cpp
+  src/lowering/lower_attention.cpp
   src/lowering/lower_columns.cpp
+  src/lowering/lower_contraction.cpp
   src/lowering/lower_map.cpp
   src/lowering/lower_rows.cpp
   src/lowering/lowering.cpp
+  src/lowering/product.cpp
+  src/lowering/product_lanes.cpp
+  src/lowering/product_tasks.cpp
   src/lowering/row_passes.cpp
   src/lowering/row_plan.cpp
   src/lowering/vector_nest.cpp
   src/tile_builder.cpp
   src/tile_text.cpp
   src/tile_verify.cpp)
-# Patterns that join as they are written.
-file(GLOB halyard_product_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/lowering/product*.cpp)
-list(APPEND halyard_lower_sources ${halyard_product_sources})
-foreach(source contraction attention)
-  file(GLOB more CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/lowering/lower_${source}*.cpp)
-  if(more)
-    list(APPEND halyard_lower_sources ${more})
-    string(TOUPPER ${source} upper)
-    list(APPEND halyard_lower_definitions HALYARD_LOWERS_${upper})
-  endif()
-endforeach()
-
 halyard_add_library(halyard_lower
   SOURCES ${halyard_lower_sources}
   LIBRARIES halyard_hal halyard_ops halyard_program
   PRIVATE_LIBRARIES fmt::fmt nlohmann_json::nlohmann_json)
-target_compile_definitions(halyard_lower PRIVATE ${halyard_lower_definitions})
 
 halyard_add_test(lowering
   SOURCES
+    tests/lower_contraction_tests.cpp
     tests/lower_map_tests.cpp
     tests/lower_reduction_tests.cpp
     tests/lowering_harness.cpp
     tests/tile_program_tests.cpp
-  LIBRARIES halyard_lower nlohmann_json::nlohmann_json)
+  LIBRARIES halyard_lower fmt::fmt nlohmann_json::nlohmann_json)
 if(TARGET lowering_tests)
   target_compile_definitions(lowering_tests PRIVATE
     HALYARD_TEST_PROFILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/profiles")
