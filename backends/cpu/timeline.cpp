@@ -38,6 +38,21 @@ Status HyTimeline::outcome(std::uint64_t value) const {
 
 namespace halyard::cpu {
 
+namespace {
+
+/// Looks for a few microseconds before going to sleep: small work ends sooner than a thread could be woken.
+void spin(const HyTimeline& timeline, std::uint64_t value) {
+  constexpr std::chrono::microseconds patience{15};
+  auto end = HyTimeline::Clock::now() + patience;
+  while (timeline.value() < value && HyTimeline::Clock::now() < end) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+}
+
+}  // namespace
+
 std::optional<HyTimeline::Clock::time_point> deadline_after(std::uint64_t timeout_ns) {
   auto now = HyTimeline::Clock::now();
   auto most =
@@ -74,6 +89,7 @@ HyStatus timeline_wait(HyTimeline* timeline, std::uint64_t value, std::uint64_t 
       auto deadline = deadline_after(timeout_ns);
       // Running the queue's work here saves two switches between threads.
       if (HyQueue* queue = timeline->owner()) queue->help(value, deadline);
+      spin(*timeline, value);
       if (!timeline->wait(value, deadline))
         return fail(ErrorCode::timeout,
                     fmt::format("cpu: the timeline is at {} after {} ns and has not reached {}",
