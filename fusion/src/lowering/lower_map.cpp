@@ -121,18 +121,15 @@ std::vector<Schedule> map_schedules(const TileProgram& tiles, const Binding& bin
     return schedules;
   }
   std::uint32_t widest = std::min<std::uint32_t>(base.vector, 4);
-  for (std::uint32_t unroll : {1u, 4u}) {
+  for (std::uint32_t unroll : {1u, 2u}) {
     for (std::uint32_t vector = widest; vector > 0; vector = vector > 1 ? 1 : 0) {
       Schedule schedule = base;
       schedule.vector = vector;
       schedule.unroll = unroll;
       schedule.lanes = std::min(profile.max_workgroup_lanes, std::max(256u, profile.subgroup_size));
-      // Where workgroups cost as much as memory accesses do, give each several kilobytes to move.
-      std::int64_t per_lane = profile.cheap_barriers ? unroll : std::max<std::int64_t>(unroll, 8);
-      std::int64_t block = per_lane * vector * schedule.lanes;
-      while (!profile.cheap_barriers && block > std::int64_t{schedule.lanes} * vector * unroll &&
-             block * 2 * profile.threads > size.elements)
-        block /= 2;
+      // One vector per lane and no loop: what a lane of a software driver does under a loop's mask costs
+      // twice.
+      std::int64_t block = std::int64_t{unroll} * vector * schedule.lanes;
       schedule.block_n = bounded(block);
       schedules.push_back(schedule);
     }

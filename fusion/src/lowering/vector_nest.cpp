@@ -170,7 +170,7 @@ std::int64_t Dealer::for_lanes() {
                 fmt::format("kernel {}: it needs {} loop iterations per lane, more than {} allows ({})",
                             l_.tiles.name, iterations(), l_.profile.name, limit));
 
-  ValueId trips_value = l_.number("trips" + nest_.suffix, trips);
+  ValueId trips_value = l_.number("trips" + nest_.suffix, trips, trips == 1);
   ValueId item_count = l_.number("items" + nest_.suffix, items);
   ValueId first =
       l_.add(l_.mul(l_.builtin(program::Builtin::workgroup_x), l_.mul(trips_value, at_once * lanes)),
