@@ -29,7 +29,8 @@ class SharedWatch {
 
  private:
   struct Touch {
-    std::uint32_t lane = nobody;
+    std::uint32_t lane = nobody;  ///< the last one; `several` if of several subgroups
+    bool many = false;            ///< other lanes of its subgroup too, in the same phases
     std::uint32_t workgroup_phase = 0;
     std::uint32_t subgroup_phase = 0;
   };
@@ -39,7 +40,9 @@ class SharedWatch {
   static constexpr std::uint32_t nobody = 0xffffffffu;
   static constexpr std::uint32_t several = 0xfffffffeu;
 
+  bool same_subgroup(std::uint32_t a, std::uint32_t b) const;
   bool collides(const Touch& before, std::uint32_t lane) const;
+  Touch add_reader(const Touch& before, std::uint32_t lane) const;
 
   InterpreterOptions options_;
   std::uint32_t subgroup_size_;

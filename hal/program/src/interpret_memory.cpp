@@ -214,13 +214,24 @@ void SharedWatch::barrier(Scope scope) {
   (scope == Scope::workgroup ? workgroup_phase_ : subgroup_phase_)++;
 }
 
+bool SharedWatch::same_subgroup(std::uint32_t a, std::uint32_t b) const {
+  return a != several && b != several && subgroup_size_ != 0 && a / subgroup_size_ == b / subgroup_size_;
+}
+
 /// Whether nothing orders the earlier access before this one. A subgroup's barrier orders its own lanes only.
 bool SharedWatch::collides(const Touch& before, std::uint32_t lane) const {
-  if (before.lane == nobody || before.lane == lane || before.workgroup_phase != workgroup_phase_)
-    return false;
-  bool one_subgroup =
-      before.lane != several && subgroup_size_ && before.lane / subgroup_size_ == lane / subgroup_size_;
-  return !one_subgroup || before.subgroup_phase == subgroup_phase_;
+  if (before.lane == nobody || before.workgroup_phase != workgroup_phase_) return false;
+  if (before.lane == lane && !before.many) return false;
+  return !same_subgroup(before.lane, lane) || before.subgroup_phase == subgroup_phase_;
+}
+
+/// Readers since the workgroup's last barrier, as far as a later writer must know them.
+SharedWatch::Touch SharedWatch::add_reader(const Touch& before, std::uint32_t lane) const {
+  Touch now{lane, false, workgroup_phase_, subgroup_phase_};
+  if (before.lane == nobody || before.workgroup_phase != workgroup_phase_) return now;
+  if (before.lane != lane && !same_subgroup(before.lane, lane)) now.lane = several;
+  now.many = before.subgroup_phase == subgroup_phase_ && (before.many || before.lane != lane);
+  return now;
 }
 
 std::string SharedWatch::read(std::uint32_t array, std::uint64_t element, std::uint32_t lane) {
@@ -230,9 +241,7 @@ std::string SharedWatch::read(std::uint32_t array, std::uint64_t element, std::u
   if (options_.report_shared_races && collides(state.written, lane))
     return fmt::format("races: lane {} wrote element {} and no barrier stands between", state.written.lane,
                        element);
-  bool others =
-      state.read.lane != nobody && state.read.lane != lane && state.read.workgroup_phase == workgroup_phase_;
-  state.read = {others ? several : lane, workgroup_phase_, subgroup_phase_};
+  state.read = add_reader(state.read, lane);
   return "";
 }
 
@@ -248,7 +257,7 @@ std::string SharedWatch::write(std::uint32_t array, std::uint64_t element, std::
           state.read.lane == several ? std::string("other lanes") : fmt::format("lane {}", state.read.lane),
           element);
   }
-  state.written = {lane, workgroup_phase_, subgroup_phase_};
+  state.written = {lane, false, workgroup_phase_, subgroup_phase_};
   return "";
 }
 

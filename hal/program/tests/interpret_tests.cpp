@@ -467,6 +467,30 @@ TEST_CASE("a subgroup's barrier orders its own lanes only") {
   CHECK(mentions(run(exchange(8), {1, 1, 1}, {view(out)}, {}, strict), "races"));
 }
 
+TEST_CASE("an element that a subgroup has read may be written by it after its barrier, not by another one") {
+  auto reuse = [](std::int32_t writer, bool barrier) {
+    Builder b("reuse");
+    b.program().workgroup_size[0] = 16;
+    b.program().subgroup_size = 8;
+    MemoryRef out = b.buffer("out", ElementType::i32, Access::write);
+    MemoryRef tile = b.shared("tile", ElementType::i32, 2);
+    ValueId lane = b.builtin(Builtin::lane);
+    ValueId mine = b.builtin(Builtin::subgroup);
+    b.if_then(b.compare(Op::eq, b.builtin(Builtin::subgroup_lane), b.i32(0)),
+              [&] { b.store(tile, mine, lane); });
+    b.barrier(Scope::workgroup);
+    b.store(out, lane, b.load(tile, mine));
+    if (barrier) b.barrier(Scope::subgroup);
+    b.if_then(b.compare(Op::eq, lane, b.i32(writer)), [&] { b.store(tile, b.i32(0), lane); });
+    return std::move(b).finish();
+  };
+  std::vector<std::int32_t> out(16, -1);
+  InterpreterOptions strict{.report_shared_races = true};
+  CHECK(run(reuse(3, true), {1, 1, 1}, {view(out)}, {}, strict));
+  CHECK(mentions(run(reuse(3, false), {1, 1, 1}, {view(out)}, {}, strict), "races"));
+  CHECK(mentions(run(reuse(9, true), {1, 1, 1}, {view(out)}, {}, strict), "races"));
+}
+
 TEST_CASE("lanes of a subgroup exchange values") {
   Builder b("exchange");
   b.program().workgroup_size[0] = 16;
