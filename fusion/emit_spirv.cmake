@@ -11,6 +11,7 @@ add_library(halyard_emit_spirv STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_cast.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_control.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/src/legalize_exact.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_float.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_memory.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_wide.cpp

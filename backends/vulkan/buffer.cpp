@@ -127,7 +127,7 @@ Result<HyBuffer*> import_descriptor(HyDevice& device, const HyHandle& handle) {
     return fail(ErrorCode::unsupported,
                 "vulkan: buffer_import of a descriptor needs VK_KHR_external_memory_fd");
   constexpr auto type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-  std::uint64_t whole = handle.offset + handle.bytes;
+  std::uint64_t whole = round_up(handle.offset + handle.bytes, 16);  // as `create_buffer` made it
   OwnedBuffer buffer = new_buffer(device, handle.bytes);
   buffer->base = handle.offset;
   VkExternalMemoryBufferCreateInfo external{.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
@@ -156,7 +156,8 @@ Result<HyBuffer*> import_vulkan_buffer(HyDevice& device, const HyHandle& handle)
 
 }  // namespace
 
-Result<HyBuffer*> create_buffer(HyDevice& device, std::uint64_t bytes, std::uint32_t memory) {
+Result<HyBuffer*> create_buffer(HyDevice& device, std::uint64_t bytes, std::uint32_t memory,
+                                bool exportable) {
   // Drivers may accept more than their limits and fail later (lavapipe does): the limit is checked here.
   if (bytes > device.facts.info.max_allocation_bytes)
     return fail(
@@ -165,14 +166,20 @@ Result<HyBuffer*> create_buffer(HyDevice& device, std::uint64_t bytes, std::uint
                     bytes, device.facts.name, device.facts.info.max_allocation_bytes));
   OwnedBuffer buffer = new_buffer(device, bytes);
   buffer->usable_bytes = round_up(bytes, 16);
-  HALYARD_TRY(make_vulkan_buffer(*buffer, buffer->usable_bytes, nullptr));
+  constexpr auto handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  VkExternalMemoryBufferCreateInfo external{.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+                                            .handleTypes = handle_type};
+  VkExportMemoryAllocateInfo exported{.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+                                      .handleTypes = handle_type};
+  buffer->is_exportable = exportable;
+  HALYARD_TRY(make_vulkan_buffer(*buffer, buffer->usable_bytes, exportable ? &external : nullptr));
   VkMemoryRequirements requirements;
   device.vk.GetBufferMemoryRequirements(device.handle, buffer->handle, &requirements);
   std::uint32_t type = device.facts.memory_types[memory];
   if (!(requirements.memoryTypeBits & (1u << type))) {
     HALYARD_ASSIGN(type, memory_type_among(device, requirements.memoryTypeBits));
   }
-  HALYARD_TRY(attach_memory(*buffer, requirements.size, type, nullptr));
+  HALYARD_TRY(attach_memory(*buffer, requirements.size, type, exportable ? &exported : nullptr));
   if (device.facts.is_mappable(type)) HALYARD_TRY(map(*buffer));
   return buffer.release();
 }
@@ -187,7 +194,15 @@ HyStatus buffer_create(HyDevice* device, const HyBufferDesc* desc, HyBuffer** bu
     if (device->fault_fires(HY_FAULT_OUT_OF_MEMORY))
       return fail(ErrorCode::out_of_memory,
                   fmt::format("vulkan: buffer_create of {} bytes: simulated lack of memory", desc->bytes));
-    HALYARD_ASSIGN(*buffer, create_buffer(*device, desc->bytes, desc->memory));
+    bool knows_exports = desc->size == 0 || desc->size >= sizeof(HyBufferDesc);
+    std::uint32_t exports = knows_exports ? desc->export_kinds : 0;
+    bool by_descriptor = (exports & (1u << HY_HANDLE_OPAQUE_FD)) != 0;
+    bool possible = device->facts.extensions.external_memory_fd && desc->memory == HY_MEMORY_DEVICE;
+    if ((exports & (1u << HY_HANDLE_DMA_BUF_FD)) != 0 || (by_descriptor && !possible))
+      return fail(ErrorCode::unsupported,
+                  "vulkan: buffer_create: descriptors are exported as opaque ones, of device memory, where "
+                  "VK_KHR_external_memory_fd is there");
+    HALYARD_ASSIGN(*buffer, create_buffer(*device, desc->bytes, desc->memory, by_descriptor));
     return {};
   });
 }
@@ -244,6 +259,13 @@ HyStatus buffer_export(HyBuffer* buffer, HyHandle* handle, HyError* error) {
       handle->offset = buffer->base;
       return {};
     }
+    if (handle->kind == HY_HANDLE_OPAQUE_FD && buffer->is_exportable) {
+      HyDevice& device = *buffer->device;
+      VkMemoryGetFdInfoKHR info{.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
+                                .memory = buffer->memory,
+                                .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+      return device.check("vkGetMemoryFdKHR", device.vk.GetMemoryFdKHR(device.handle, &info, &handle->fd));
+    }
     if (handle->kind == HY_HANDLE_HOST_POINTER && buffer->host) {
       handle->value = reinterpret_cast<std::uint64_t>(buffer->host);
       return {};
@@ -255,7 +277,9 @@ HyStatus buffer_export(HyBuffer* buffer, HyHandle* handle, HyError* error) {
     return fail(
         ErrorCode::unsupported,
         fmt::format("vulkan: buffer_export: this buffer has no handle of kind {}; a VkBuffer always can be "
-                    "had, a host pointer where it is mapped, an address where the device has them",
+                    "had, a host pointer where it is mapped, an address where the device has them, a "
+                    "descriptor where "
+                    "HyBufferDesc::export_kinds asked for it",
                     handle->kind));
   });
 }

@@ -94,6 +94,9 @@ bool Legalizer::is_needed() const {
   for (const auto& scalar : source_.scalars)
     if (byte_size(scalar.element) < 4 || changes(scalar.element)) return true;
   return any_instruction(source_.body, [&](const Instruction& i) {
+    if (i.type.element == ElementType::f32 &&
+        ((i.op == Op::div && !facts_.exact_division) || (i.op == Op::sqrt && !facts_.exact_sqrt)))
+      return true;
     return i.op == Op::cast && is_float(i.type.element) && byte_size(old_type(i.operands[0]).element) == 8;
   });
 }
@@ -302,6 +305,9 @@ Legalizer::Carried Legalizer::lane_wise(const Instruction& i) {
       break;
   }
   if (i.op >= Op::eq && i.op <= Op::ge) return {compare(i.op, low(i.operands[0]), low(i.operands[1]))};
+  if (i.type.element == ElementType::f32 && i.operands.size() < 3)
+    return {f32_operation(i.op, low(i.operands[0]),
+                          i.operands.size() == 2 ? low(i.operands[1]) : program::no_value)};
   switch (i.operands.size()) {
     case 1:
       return {builder_.unary(i.op, low(i.operands[0]))};

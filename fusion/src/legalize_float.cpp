@@ -111,9 +111,9 @@ Legalizer::Carried Legalizer::half_operation(const Instruction& i) {
   if (i.op >= Op::eq && i.op <= Op::ge) return {compare(i.op, wide[0], wide[1])};
   // One operation in f32 rounded once more to 16 bits is the correctly rounded 16-bit operation (24 bits are
   // at least 2 * 11 + 2; Figueroa, "When is double rounding innocuous?", 1995).
-  ValueId result = wide.size() == 1   ? builder_.unary(i.op, wide[0])
-                   : wide.size() == 2 ? op(i.op, wide[0], wide[1])
-                                      : fused_for_half(wide[0], wide[1], wide[2]);
+  ValueId result = wide.size() == 3   ? fused_for_half(wide[0], wide[1], wide[2])
+                   : wide.size() == 2 ? f32_operation(i.op, wide[0], wide[1])
+                                      : f32_operation(i.op, wide[0]);
   return {narrowed(half, result)};
 }
 

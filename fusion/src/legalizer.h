@@ -87,6 +87,19 @@ class Legalizer {
   std::vector<ValueId> words_of(Type type, Carried value);
   Carried from_words(Type type, std::span<const ValueId> words);
 
+  // ---- exact division and square root (legalize_exact.cpp)
+  struct Unpacked {
+    ValueId mantissa, exponent;
+  };
+  Unpacked unpacked(ValueId bits);
+  ValueId unit_float(ValueId mantissa);
+  ValueId i32_like(ValueId like, std::int32_t value);
+  ValueId rounded_quotient(ValueId quotient, ValueId exponent);
+  ValueId exact_quotient(ValueId a, ValueId b);
+  ValueId special_quotient(ValueId a, ValueId b, ValueId magnitude);
+  ValueId exact_root(ValueId a);
+  ValueId f32_operation(program::Op which, ValueId a, ValueId b = program::no_value);
+
   // ---- pairs (legalize_wide.cpp)
   Carried wide_constant(std::uint64_t bits, std::uint16_t lanes);
   Carried wide_select(ValueId condition, Carried a, Carried b);

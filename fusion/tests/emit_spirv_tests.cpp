@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 #include <halyard/fusion/emit_spirv.h>
+#include <halyard/program/builder.h>
 #include <halyard/program/interpret.h>
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <random>
 
 #include <spirv-tools/libspirv.hpp>
 #include <spirv/unified1/spirv.hpp>
@@ -25,7 +27,8 @@ constexpr ElementTypes words_only = (1u << 0) | (1u << 3) | (1u << 7) | (1u << 1
 std::vector<std::pair<const char*, DeviceFacts>> devices() {
   return {{"all types", {every_type, every_type, false}},
           {"all types, trusted f16", {every_type, every_type, true}},
-          {"words only", {words_only, words_only, false}}};
+          {"words only", {words_only, words_only, false}},
+          {"inexact division", {every_type, every_type, false, false, false}}};
 }
 
 std::string validate(const std::vector<std::uint32_t>& words) {
@@ -91,6 +94,53 @@ TEST_CASE("a legalized program computes the same bits as the original") {
       CHECK(interpreted(sample, sample.program) == interpreted(sample, *legal));
     }
   }
+}
+
+TEST_CASE("mended division and square root are exact for any operands, subnormal and special ones too") {
+  constexpr std::uint32_t count = 1 << 15;
+  program::Builder b("exact");
+  auto x = b.buffer("x", ElementType::f32, program::Access::read);
+  auto y = b.buffer("y", ElementType::f32, program::Access::read);
+  auto quotients = b.buffer("quotients", ElementType::f32, program::Access::write);
+  auto roots = b.buffer("roots", ElementType::f32, program::Access::write);
+  auto place = b.mul(b.builtin(program::Builtin::workgroup_x), b.i32(8));
+  auto p = b.load(x, place, 8);
+  b.store(quotients, place, b.div(p, b.load(y, place, 8)));
+  b.store(roots, place, b.unary(program::Op::sqrt, p));
+  Sample sample{std::move(b).finish()};
+  sample.grid[0] = count / 8;
+  sample.buffers.assign(4, std::vector<std::byte>(4 * count));
+  std::mt19937 random(7);
+  const std::uint32_t specials[] = {0,          0x80000000, 1,          0x807fffff, 0x00800000, 0x7f7fffff,
+                                    0x7f800000, 0xff800000, 0x7fc00000, 0x3f800000, 0x3f7fffff, 0x3f800001};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint32_t bits[2] = {static_cast<std::uint32_t>(random()), static_cast<std::uint32_t>(random())};
+    if (i < 144) {
+      bits[0] = specials[i / 12];
+      bits[1] = specials[i % 12];
+    } else if (i % 4 == 0) {  // quotients near and below the smallest normal number
+      bits[0] = (bits[0] & 0x80ffffff) | 0x10000000;
+      bits[1] = (bits[1] & 0x80ffffff) | 0x46000000 | (i % 32) << 23;
+    } else if (i % 4 == 1) {
+      bits[0] &= 0x7fffffff;
+    }
+    for (std::size_t k = 0; k < 2; ++k) std::memcpy(sample.buffers[k].data() + 4 * i, &bits[k], 4);
+  }
+  auto legal = legalize(sample.program, {every_type, every_type, false, false, false});
+  REQUIRE(legal.has_value());
+  auto expected = interpreted(sample, sample.program);
+  auto mended = interpreted(sample, *legal);
+  std::size_t wrong = 0;
+  for (std::size_t buffer : {2, 3})
+    for (std::uint32_t i = 0; i < count; ++i) {
+      float a, c;
+      std::memcpy(&a, expected[buffer].data() + 4 * i, 4);
+      std::memcpy(&c, mended[buffer].data() + 4 * i, 4);
+      bool same =
+          std::isnan(a) ? std::isnan(c) : std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(c);
+      wrong += same ? 0 : 1;
+    }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("a program that needs f64 is refused where the device has none, with a remedy") {

@@ -104,6 +104,35 @@ TEST_CASE("host memory is imported and written in place") {
   backend().buffer_destroy(buffer);
 }
 
+TEST_CASE("a buffer announced for export is shared with another device by a file descriptor") {
+  if (!has_device()) return;
+  Device first, second;
+  HyBufferDesc desc{.size = sizeof desc,
+                    .memory = HY_MEMORY_DEVICE,
+                    .bytes = 1000,
+                    .export_kinds = 1u << HY_HANDLE_OPAQUE_FD};
+  HyBuffer* shared = nullptr;
+  HyError refused = no_error();
+  if (backend().buffer_create(first.handle, &desc, &shared, &refused) == HY_UNSUPPORTED) {
+    MESSAGE("skipped: " << refused.message);
+    return;
+  }
+  REQUIRE(shared != nullptr);
+  HyHandle handle{.size = sizeof handle, .kind = HY_HANDLE_OPAQUE_FD};
+  REQUIRE_OK(backend().buffer_export(shared, &handle, &error));
+  HyBuffer* same = nullptr;
+  REQUIRE_OK(backend().buffer_import(second.handle, &handle, &same, &error));
+  HyFill fill{.destination = {shared, 0, 1000, 0, 0}, .pattern = 0x2a, .pattern_bytes = 1};
+  HyCommand command{.size = sizeof command, .kind = HY_COMMAND_FILL, .fill = &fill};
+  CHECK(first.wait(first.submit({&command, 1})) == HY_OK);
+  HyBuffer* seen = second.make_buffer(1000);
+  HyCopy copy{.source = {same, 0, 1000, 0, 0}, .destination = {seen, 0, 1000, 0, 0}};
+  command = {.size = sizeof command, .kind = HY_COMMAND_COPY, .copy = &copy};
+  CHECK(second.wait(second.submit({&command, 1})) == HY_OK);
+  CHECK(Device::contents<std::uint8_t>(seen, 1000) == std::vector<std::uint8_t>(1000, 0x2a));
+  for (HyBuffer* each : {same, seen, shared}) backend().buffer_destroy(each);
+}
+
 TEST_CASE("a buffer's VkBuffer can be had, and imported again") {
   if (!has_device()) return;
   Device device;

@@ -26,6 +26,10 @@ struct DeviceFacts {
   /// Conversions between f16 and f32 round to nearest even and are never elided, so that f16 may stay a type
   /// of its own. False by default: Mesa removes `float(float16_t(x))` even where marked precise.
   bool trusted_f16 = false;
+  /// f32 division and square root round correctly. Where a probe finds that they do not (Vulkan allows 2.5
+  /// ULP), they are mended by an exact remainder in integers.
+  bool exact_division = true;
+  bool exact_sqrt = true;
 };
 
 /// Rewrites a program so that it computes only in bool, i32, u32, f32 and those of i64, u64, f64, f16 that
@@ -40,6 +44,7 @@ struct DeviceFacts {
 /// - i64 and u64 without Int64 become pairs of u32; their buffers become u32 with twice the elements, and
 ///   memory indices are narrowed to i32.
 /// - Shared arrays of narrow types take one 32-bit word per element.
+/// - f32 division and square root are made exact where the device's are not.
 /// - The scalar block keeps its layout; where a member has no 32- or 64-bit type of its own the block is read
 ///   as u32 words.
 ///

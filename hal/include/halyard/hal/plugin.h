@@ -257,6 +257,11 @@ typedef struct HyBufferDesc {
   uint32_t size;
   uint32_t memory; /* HY_MEMORY_… */
   uint64_t bytes;  /* > 0 */
+  /* Handles beyond the ordinary for which buffer_export will be called: bits 1u << HY_HANDLE_…. Descriptors
+   * must be announced here, since memory that can be given out may be slower; HY_UNSUPPORTED if it cannot be
+   * had. */
+  uint32_t export_kinds;
+  uint32_t reserved;
 } HyBufferDesc;
 
 enum {

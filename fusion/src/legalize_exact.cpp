@@ -1,0 +1,173 @@
+#include "legalizer.h"
+
+/// Correctly rounded f32 division and square root for devices whose own are not (Vulkan allows 2.5 ULP): the
+/// device's result is a guess, an exact integer remainder mends it, and rounding is done on integers. The
+/// remainder is small, so that 32 bits of it suffice though its terms have 48.
+namespace halyard::fusion {
+
+using program::Op;
+using program::ValueId;
+
+/// |x| = mantissa * 2^(exponent - 150) with a mantissa of 24 bits, also for subnormals.
+Legalizer::Unpacked Legalizer::unpacked(ValueId bits) {
+  std::uint16_t n = lanes(bits);
+  ValueId magnitude = op(Op::bit_and, bits, u32(0x7fffffff, n));
+  ValueId biased = op(Op::shr, magnitude, u32(23, n));
+  ValueId fraction = op(Op::bit_and, magnitude, u32(0x7fffff, n));
+  ValueId zeros = op(Op::sub, leading_zeros(fraction), u32(8, n));
+  ValueId is_small = compare(Op::eq, biased, u32(0, n));
+  ValueId mantissa = builder_.select(is_small, op(Op::shl, fraction, op(Op::bit_and, zeros, u32(31, n))),
+                                     op(Op::bit_or, fraction, u32(0x800000, n)));
+  ValueId exponent = builder_.select(is_small, op(Op::sub, u32(1, n), zeros), biased);
+  return {mantissa, as(ElementType::i32, exponent)};
+}
+
+/// The mantissa as a float in [1, 2).
+ValueId Legalizer::unit_float(ValueId mantissa) {
+  std::uint16_t n = lanes(mantissa);
+  ValueId fraction = op(Op::bit_and, mantissa, u32(0x7fffff, n));
+  return as(ElementType::f32, op(Op::bit_or, fraction, u32(0x3f800000, n)));
+}
+
+ValueId Legalizer::i32_like(ValueId like, std::int32_t value) {
+  return builder_.constant_bits({ElementType::i32, lanes(like)}, static_cast<std::uint32_t>(value));
+}
+
+/// Rounds quotient (24 bits, then two that tell the rest from zero and from one half) * 2^(exponent - 152) to
+/// nearest even: the bits of the magnitude.
+ValueId Legalizer::rounded_quotient(ValueId quotient, ValueId exponent) {
+  std::uint16_t n = lanes(quotient);
+  ValueId one = i32_like(quotient, 1);
+  ValueId below = op(Op::sub, one, exponent);  // places lost to a subnormal result
+  below = builder_.select(compare(Op::lt, below, i32_like(below, 0)), i32_like(below, 0), below);
+  below = builder_.select(compare(Op::gt, below, i32_like(below, 27)), i32_like(below, 27), below);
+  ValueId shift = op(Op::add, as(ElementType::u32, below), u32(2, n));
+  ValueId kept = op(Op::shr, quotient, shift);
+  ValueId rest = op(Op::sub, quotient, op(Op::shl, kept, shift));
+  ValueId half = op(Op::shl, u32(1, n), op(Op::sub, shift, u32(1, n)));
+  ValueId is_odd = compare(Op::ne, op(Op::bit_and, kept, u32(1, n)), u32(0, n));
+  ValueId tie_up = op(Op::bit_and, compare(Op::eq, rest, half), is_odd);
+  ValueId up = op(Op::bit_or, compare(Op::gt, rest, half), tie_up);
+  kept = op(Op::add, kept, builder_.cast(ElementType::u32, up));
+  ValueId biased =
+      builder_.select(compare(Op::lt, exponent, one), i32_like(exponent, 0), op(Op::sub, exponent, one));
+  // The leading bit of the mantissa, and a carry out of it, add to the exponent.
+  ValueId packed = op(Op::add, op(Op::shl, as(ElementType::u32, biased), u32(23, n)), kept);
+  ValueId overflows = compare(Op::gt, exponent, i32_like(exponent, 254));
+  return builder_.select(overflows, u32(0x7f800000, n), packed);
+}
+
+ValueId Legalizer::exact_quotient(ValueId a, ValueId b) {
+  std::uint16_t n = lanes(a);
+  ValueId a_bits = as(ElementType::u32, a);
+  ValueId b_bits = as(ElementType::u32, b);
+  Unpacked x = unpacked(a_bits);
+  Unpacked y = unpacked(b_bits);
+  ValueId is_less = compare(Op::lt, x.mantissa, y.mantissa);
+  ValueId places = builder_.select(is_less, u32(24, n), u32(23, n));
+
+  ValueId inverse = op(Op::div, builder_.constant({ElementType::f32, n}, 1.0), unit_float(y.mantissa));
+  ValueId scale = builder_.select(is_less, builder_.constant({ElementType::f32, n}, 0x1p24),
+                                  builder_.constant({ElementType::f32, n}, 0x1p23));
+  ValueId guess = op(Op::mul, op(Op::mul, unit_float(x.mantissa), inverse), scale);
+  ValueId quotient = builder_.cast(ElementType::i32, guess);
+  ValueId divisor = as(ElementType::i32, y.mantissa);
+  ValueId rest =
+      op(Op::sub, as(ElementType::i32, op(Op::shl, x.mantissa, places)), op(Op::mul, quotient, divisor));
+  // The guess is off by a few: mended at once, up to one more that the mending's own rounding leaves.
+  ValueId steps = op(Op::mul, op(Op::mul, builder_.cast(ElementType::f32, rest), inverse),
+                     builder_.constant({ElementType::f32, n}, 0x1p-23));
+  ValueId mend = builder_.cast(ElementType::i32, builder_.unary(Op::floor, steps));
+  quotient = op(Op::add, quotient, mend);
+  rest = op(Op::sub, rest, op(Op::mul, mend, divisor));
+  ValueId zero = i32_like(rest, 0);
+  ValueId one = i32_like(rest, 1);
+  ValueId too_large = compare(Op::lt, rest, zero);
+  quotient = builder_.select(too_large, op(Op::sub, quotient, one), quotient);
+  rest = builder_.select(too_large, op(Op::add, rest, divisor), rest);
+  ValueId too_small = compare(Op::ge, rest, divisor);
+  quotient = builder_.select(too_small, op(Op::add, quotient, one), quotient);
+  rest = builder_.select(too_small, op(Op::sub, rest, divisor), rest);
+
+  ValueId twice = op(Op::add, rest, rest);
+  ValueId tail = builder_.select(compare(Op::lt, twice, divisor), u32(1, n), u32(3, n));
+  tail = builder_.select(compare(Op::eq, twice, divisor), u32(2, n), tail);
+  tail = builder_.select(compare(Op::eq, rest, zero), u32(0, n), tail);
+  ValueId extended = op(Op::bit_or, op(Op::shl, as(ElementType::u32, quotient), u32(2, n)), tail);
+  ValueId bias = builder_.select(is_less, i32_like(a, 126), i32_like(a, 127));
+  ValueId exponent = op(Op::add, op(Op::sub, x.exponent, y.exponent), bias);
+  return special_quotient(a_bits, b_bits, rounded_quotient(extended, exponent));
+}
+
+/// Puts the sign on a finite quotient's magnitude, and the results of zeros, infinities and NaN in its place.
+ValueId Legalizer::special_quotient(ValueId a, ValueId b, ValueId magnitude) {
+  std::uint16_t n = lanes(a);
+  ValueId infinity = u32(0x7f800000, n);
+  ValueId zero = u32(0, n);
+  ValueId x = op(Op::bit_and, a, u32(0x7fffffff, n));
+  ValueId y = op(Op::bit_and, b, u32(0x7fffffff, n));
+  ValueId vanishes = op(Op::bit_or, compare(Op::eq, x, zero), compare(Op::eq, y, infinity));
+  ValueId grows = op(Op::bit_or, compare(Op::eq, y, zero), compare(Op::eq, x, infinity));
+  ValueId result = builder_.select(vanishes, zero, magnitude);
+  result = builder_.select(grows, infinity, result);
+  ValueId is_nan = op(Op::bit_or, compare(Op::gt, x, infinity), compare(Op::gt, y, infinity));
+  is_nan = op(Op::bit_or, is_nan, op(Op::bit_and, vanishes, grows));
+  result = builder_.select(is_nan, u32(0x7fc00000, n), result);
+  ValueId sign = op(Op::bit_and, op(Op::bit_xor, a, b), u32(0x80000000u, n));
+  return as(ElementType::f32, op(Op::bit_or, result, sign));
+}
+
+/// The root of mantissa << places, where an even power of two is left over.
+ValueId Legalizer::exact_root(ValueId a) {
+  std::uint16_t n = lanes(a);
+  ValueId bits = as(ElementType::u32, a);
+  Unpacked x = unpacked(bits);
+  ValueId is_odd = compare(Op::ne, op(Op::bit_and, x.exponent, i32_like(a, 1)), i32_like(a, 0));
+  ValueId places = builder_.select(is_odd, u32(23, n), u32(24, n));
+  ValueId unit = unit_float(x.mantissa);
+  ValueId radicand = builder_.select(is_odd, unit, op(Op::add, unit, unit));
+  ValueId guess = builder_.unary(Op::sqrt, radicand);
+  ValueId root =
+      builder_.cast(ElementType::i32, op(Op::mul, guess, builder_.constant({ElementType::f32, n}, 0x1p23)));
+  ValueId rest = op(Op::sub, as(ElementType::i32, op(Op::shl, x.mantissa, places)), op(Op::mul, root, root));
+  ValueId steps = op(
+      Op::div,
+      op(Op::mul, builder_.cast(ElementType::f32, rest), builder_.constant({ElementType::f32, n}, 0x1p-24)),
+      guess);
+  ValueId mend = builder_.cast(ElementType::i32, builder_.unary(Op::floor, steps));
+  rest = op(Op::sub, rest, op(Op::mul, mend, op(Op::add, op(Op::add, root, root), mend)));
+  root = op(Op::add, root, mend);
+  ValueId one = i32_like(a, 1);
+  ValueId zero = i32_like(a, 0);
+  auto twice_and_one = [&] { return op(Op::add, op(Op::add, root, root), one); };
+  ValueId too_large = compare(Op::lt, rest, zero);
+  root = builder_.select(too_large, op(Op::sub, root, one), root);
+  rest = builder_.select(too_large, op(Op::add, rest, twice_and_one()), rest);
+  ValueId too_small = compare(Op::ge, rest, twice_and_one());
+  rest = builder_.select(too_small, op(Op::sub, rest, twice_and_one()), rest);
+  root = builder_.select(too_small, op(Op::add, root, one), root);
+  // (root + 1/2)^2 = root^2 + root + 1/4: no tie is possible.
+  ValueId up = compare(Op::gt, rest, root);
+  root = builder_.select(up, op(Op::add, root, one), root);
+  ValueId doubled = op(Op::add, op(Op::sub, x.exponent, as(ElementType::i32, places)), i32_like(a, 150));
+  ValueId biased = op(Op::sub, op(Op::shr, doubled, one), one);
+  ValueId result =
+      op(Op::add, op(Op::shl, as(ElementType::u32, biased), u32(23, n)), as(ElementType::u32, root));
+
+  ValueId magnitude = op(Op::bit_and, bits, u32(0x7fffffff, n));
+  ValueId is_negative = compare(Op::ge, bits, u32(0x80000000u, n));
+  ValueId is_nan = op(Op::bit_or, compare(Op::gt, magnitude, u32(0x7f800000, n)), is_negative);
+  result = builder_.select(is_nan, u32(0x7fc00000, n), result);
+  ValueId stays =
+      op(Op::bit_or, compare(Op::eq, magnitude, u32(0, n)), compare(Op::eq, bits, u32(0x7f800000, n)));
+  return as(ElementType::f32, builder_.select(stays, bits, result));
+}
+
+/// A unary or binary f32 operation, exact where the device's own is not.
+ValueId Legalizer::f32_operation(Op which, ValueId a, ValueId b) {
+  if (which == Op::div && !facts_.exact_division) return exact_quotient(a, b);
+  if (which == Op::sqrt && !facts_.exact_sqrt) return exact_root(a);
+  return b == program::no_value ? builder_.unary(which, a) : op(which, a, b);
+}
+
+}  // namespace halyard::fusion
