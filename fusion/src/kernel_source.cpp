@@ -1,6 +1,7 @@
 #include "kernel_source.h"
 
 #include <fmt/format.h>
+#include <halyard/fusion/emit_c.h>
 #include <halyard/fusion/emit_llvm.h>
 #include <halyard/fusion/emit_spirv.h>
 #include <halyard/hal/quirks.h>
@@ -50,6 +51,8 @@ Result<KernelSource> print_spirv(const program::Program& program, const hal::Dev
   options.facts.arithmetic_types = info.arithmetic_types.bits;
   options.facts.trusted_f16 = trust_f16 || (info.numeric.rounds_f16 == hal::Fact::yes &&
                                             !info.quirk(hal::quirk::elides_round_trips));
+  options.facts.exact_division = info.numeric.exact_division != hal::Fact::no;
+  options.facts.exact_sqrt = info.numeric.exact_sqrt != hal::Fact::no;
   options.keeps_subnormals = info.declares_keeps_subnormals.bits;
   options.rounds_to_even = info.declares_rounds_to_even.bits;
   options.keeps_nan = info.declares_keeps_nan.bits;
@@ -57,6 +60,19 @@ Result<KernelSource> print_spirv(const program::Program& program, const hal::Dev
   HALYARD_ASSIGN(std::vector<std::uint32_t> words, emit_spirv(program, options));
   KernelSource source;
   source.module.bytes = bytes_of(words.data(), words.size() * sizeof(std::uint32_t));
+  hal::KernelDesc desc = describe(program);
+  desc.static_shared_bytes = static_cast<std::uint32_t>(program::shared_bytes(program));
+  source.module.kernels.push_back(std::move(desc));
+  return source;
+}
+
+Result<KernelSource> print_c(const program::Program& program, CLanguage language, const hal::DeviceInfo& info) {
+  KernelSource source;
+  COptions options{.language = language, .subgroup_size = std::max(info.lanes_per_subgroup, 1u)};
+  HALYARD_ASSIGN(source.text, emit_c(program, options));
+  source.module.bytes = bytes_of(source.text.data(), source.text.size());
+  for (std::string_view option : c_compile_options(language))
+    source.module.options += (source.module.options.empty() ? "" : " ") + std::string(option);
   hal::KernelDesc desc = describe(program);
   desc.static_shared_bytes = static_cast<std::uint32_t>(program::shared_bytes(program));
   source.module.kernels.push_back(std::move(desc));
@@ -78,7 +94,8 @@ KernelSource serialized(const program::Program& program, const hal::DeviceInfo& 
 }  // namespace
 
 bool has_emitter(std::string_view format) {
-  return format == "llvm-ir" || format == "spirv" || format == "thread-program";
+  return format == "llvm-ir" || format == "spirv" || format == "cuda-c++" || format == "hip-c++" ||
+         format == "thread-program";
 }
 
 Result<KernelSource> print_kernel(const program::Program& program, std::string_view format,
@@ -88,12 +105,15 @@ Result<KernelSource> print_kernel(const program::Program& program, std::string_v
     HALYARD_ASSIGN(source, print_llvm(program, info));
   } else if (format == "spirv") {
     HALYARD_ASSIGN(source, print_spirv(program, info, trust_f16));
+  } else if (format == "cuda-c++" || format == "hip-c++") {
+    CLanguage language = format == "cuda-c++" ? CLanguage::cuda : CLanguage::hip;
+    HALYARD_ASSIGN(source, print_c(program, language, info));
   } else if (format == "thread-program") {
     source = serialized(program, info);
   } else {
     return fail(ErrorCode::unsupported,
-                fmt::format("kernel {}: no emitter writes the module format '{}' (there are llvm-ir, spirv and "
-                            "thread-program)",
+                fmt::format("kernel {}: no emitter writes the module format '{}' (there are llvm-ir, spirv, "
+                            "cuda-c++, hip-c++ and thread-program)",
                             program.name, format));
   }
   source.module.format = std::string(format);
