@@ -11,6 +11,7 @@
 #include <fstream>
 #include <optional>
 
+#include "checks.h"
 #include "encoder.h"
 
 using namespace halyard;
@@ -122,17 +123,19 @@ Result<DeviceResult> run_device(const std::string& uri, const ops::Graph& graph,
 
 /// Compares every device with the cpu: bit for bit in the device's own class, and in value with the cpu's own
 /// class.
-Status compare(const std::vector<DeviceResult>& results, const ops::Graph& graph,
-               const std::vector<ops::HostTensor>& inputs) {
+Result<bool> compare(const std::vector<DeviceResult>& results, const ops::Graph& graph,
+                     const std::vector<ops::HostTensor>& inputs) {
   HALYARD_ASSIGN(auto cpu, hal::Registry::shared().open("cpu"));
   HALYARD_ASSIGN(auto compiler, fusion::Compiler::create(cpu));
   fmt::print("\nagreement with the cpu\n");
+  bool all_equal = true;
   for (const DeviceResult& result : results) {
     fusion::CompileOptions options;
     HALYARD_ASSIGN(Measured own, run_on(*compiler, graph, inputs, options, 1));
     options.numeric_class = ops::NumericClass{.fused_fma = result.fused_fma};
     HALYARD_ASSIGN(Measured same_class, run_on(*compiler, graph, inputs, options, 1));
     const bool equal = ops::same_bits(result.fused.embeddings, same_class.embeddings);
+    all_equal = all_equal && equal;
     fmt::print("  {:<12} largest difference {:.1e}; in its class ({}{}): {}\n", result.uri,
                largest_difference(result.fused.embeddings, own.embeddings),
                result.fused_fma ? "fused" : "unfused", result.keeps_subnormals ? "" : ", flushes subnormals",
@@ -140,7 +143,23 @@ Status compare(const std::vector<DeviceResult>& results, const ops::Graph& graph
                      : fmt::format("BITS DIFFER, by at most {:.1e}",
                                    largest_difference(result.fused.embeddings, same_class.embeddings)));
   }
-  return {};
+  return all_equal;
+}
+
+/// The promises of the encoder that no timing shows; false if one is broken.
+Result<bool> check_promises(const std::vector<DeviceResult>& results, const Encoder& encoder,
+                            const std::vector<std::string>& sentences) {
+  bool kept = true;
+  for (const DeviceResult& result : results) {
+    fmt::print("\nchecks on {}\n", result.uri);
+    HALYARD_ASSIGN(auto device, hal::Registry::shared().open(result.uri));
+    HALYARD_ASSIGN(auto compiler, fusion::Compiler::create(device));
+    HALYARD_ASSIGN(bool same, check_batch_invariance(encoder, *compiler, sentences));
+    HALYARD_ASSIGN(bool shared, check_kernels_over_lengths(encoder, *compiler));
+    const bool fused_alike = ops::same_bits(result.fused.embeddings, result.unfused.embeddings);
+    kept = kept && same && shared && fused_alike;
+  }
+  return kept;
 }
 
 struct Arguments {
@@ -148,6 +167,7 @@ struct Arguments {
   std::vector<std::string> devices;
   std::string sentences;
   int repeats = 5;
+  bool check = false;
 };
 
 Result<std::vector<std::string>> read_sentences(const std::string& path) {
@@ -194,7 +214,11 @@ Status run(const Arguments& arguments) {
     print_device(*result);
     results.push_back(std::move(*result));
   }
-  HALYARD_TRY(compare(results, graph, inputs));
+  HALYARD_ASSIGN(bool agree, compare(results, graph, inputs));
+  if (arguments.check) {
+    HALYARD_ASSIGN(bool kept, check_promises(results, encoder, sentences));
+    if (!kept || !agree) return fail(ErrorCode::internal, "a promise is broken: see above");
+  }
   if (first_failure) return tl::unexpected<Error>(*first_failure);
   return {};
 }
@@ -213,6 +237,8 @@ int main(int count, char** words) {
                          "A text file, one sentence a line (default: a dozen built in)");
   application.add_option("--repeats", arguments.repeats, "Runs of which the shortest is reported")
       ->check(CLI::PositiveNumber);
+  application.add_flag("--check", arguments.check,
+                       "Also check batch invariance and kernel sharing; fail if anything disagrees");
   CLI11_PARSE(application, count, words);
   if (Status status = run(arguments); !status) {
     fmt::print(stderr, "sentences: {}\n", status.error().message);
