@@ -31,7 +31,7 @@ halyard_add_library(halyard_fusion
     src/simplify.cpp
     src/weight_store.cpp
   LIBRARIES halyard_ops halyard_hal halyard_program halyard_lower
-  PRIVATE_LIBRARIES halyard_emit_llvm halyard_emit_spirv fmt::fmt nlohmann_json::nlohmann_json
+  PRIVATE_LIBRARIES halyard_emit_llvm halyard_emit_spirv halyard_emit_c fmt::fmt nlohmann_json::nlohmann_json
     PkgConfig::xxhash Threads::Threads)
 
 halyard_add_test(fusion

@@ -179,8 +179,7 @@ void AxisFactors::tie(NodeId id) {
       std::size_t indices = graph_.node(node.operands[1]).shape.rank();
       for (std::size_t i = 0; i < axis; ++i) same(id, i, node.operands[0], i);
       for (std::size_t i = 0; i < indices; ++i) same(id, axis + i, node.operands[1], i);
-      for (std::size_t i = axis + indices; i < rank; ++i)
-        same(id, i, node.operands[0], i - indices + 1);
+      for (std::size_t i = axis + indices; i < rank; ++i) same(id, i, node.operands[0], i - indices + 1);
       break;
     }
     case Primitive::dot_general:
@@ -190,8 +189,8 @@ void AxisFactors::tie(NodeId id) {
       if (ops::row(node.primitive).kind != ops::Kind::reduction) break;
       std::size_t out = 0;
       for (std::size_t i = 0; i < graph_.node(node.operands[0]).shape.rank(); ++i) {
-        bool reduced = std::count(attributes.axes.begin(), attributes.axes.end(),
-                                  static_cast<std::int64_t>(i)) != 0;
+        bool reduced =
+            std::count(attributes.axes.begin(), attributes.axes.end(), static_cast<std::int64_t>(i)) != 0;
         if (!reduced) same(id, out, node.operands[0], i);
         if (!reduced || attributes.keep_dims) ++out;
       }

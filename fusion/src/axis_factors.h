@@ -8,9 +8,10 @@
 namespace halyard::fusion {
 
 /// Factors: the axes that the dimensions of a cluster's tensors are made of. Every dimension is a row-major
-/// list of factors; dimensions that an operation ties together share them, and a reshape that splits or merges
-/// dimensions splits factors, so that in the end views relabel factors and nothing else. Sharing is a hint for
-/// naming axes (values computed on the same axes can stay on chip together); meaning never depends on it.
+/// list of factors; dimensions that an operation ties together share them, and a reshape that splits or
+/// merges dimensions splits factors, so that in the end views relabel factors and nothing else. Sharing is a
+/// hint for naming axes (values computed on the same axes can stay on chip together); meaning never depends
+/// on it.
 class AxisFactors {
  public:
   /// One dimension's factors, outermost first; extent 1 has none.
@@ -26,8 +27,8 @@ class AxisFactors {
  private:
   struct Factor {
     std::int64_t extent = 1;
-    std::uint32_t parent;                 ///< itself for a representative
-    std::uint32_t outer = 0, inner = 0;   ///< set when split
+    std::uint32_t parent;                ///< itself for a representative
+    std::uint32_t outer = 0, inner = 0;  ///< set when split
     bool split = false;
   };
   std::uint32_t find(std::uint32_t factor);

@@ -6,7 +6,8 @@
 namespace halyard::fusion {
 namespace {
 
-/// Where in the access the axis stands as a plain term; -1 if it does not, nothing if only divided or wrapped.
+/// Where in the access the axis stands as a plain term; -1 if it does not, nothing if only divided or
+/// wrapped.
 std::optional<int> plain_term(const Access& access, Axis axis) {
   int found = -1;
   for (std::size_t i = 0; i < access.terms.size(); ++i) {
@@ -38,8 +39,7 @@ bool can_collapse(const TileProgram& program, const Binding& binding, Axis outer
     if (!at_outer || !at_inner || (*at_outer < 0) != (*at_inner < 0)) return false;
     if (*at_outer < 0) continue;
     const auto& strides = binding.accesses[i].strides;
-    if (strides[static_cast<std::size_t>(*at_outer)] !=
-        extent * strides[static_cast<std::size_t>(*at_inner)])
+    if (strides[static_cast<std::size_t>(*at_outer)] != extent * strides[static_cast<std::size_t>(*at_inner)])
       return false;
   }
   return true;
@@ -107,7 +107,8 @@ void sort_terms(Access& access, AccessBinding& numbers) {
     const IndexTerm& term = access.terms[i];
     return std::tuple{term.axis ? index(*term.axis) : 32u + index(term.value), term.divided, term.wrapped};
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
   Access sorted;
   AccessBinding sorted_numbers{.offset = numbers.offset};
   for (std::size_t i : order) {

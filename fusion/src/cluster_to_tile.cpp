@@ -159,8 +159,8 @@ IndexExpression Translator::fresh(NodeId id, std::size_t dimension, AxisSet& tak
     Axis axis = axis_of(factor, copy);
     taken = taken | AxisSet{axis};
     if (list) list->push_back(axis);
-    result = add(scale(result, factors_.extent(factor)),
-                 IndexExpression::of_axis(axis, factors_.extent(factor)));
+    result =
+        add(scale(result, factors_.extent(factor)), IndexExpression::of_axis(axis, factors_.extent(factor)));
   }
   return result;
 }
@@ -192,10 +192,8 @@ std::uint32_t Translator::operand(NodeId id, bool written) {
 void Translator::access(const IndexExpression& address, Access& access, AccessBinding& numbers) const {
   numbers.offset = address.constant;
   for (const IndexPart& part : address.parts) {
-    access.terms.push_back({.axis = part.axis,
-                            .value = part.value,
-                            .divided = part.divisor != 1,
-                            .wrapped = part.modulus != 0});
+    access.terms.push_back(
+        {.axis = part.axis, .value = part.value, .divided = part.divisor != 1, .wrapped = part.modulus != 0});
     numbers.strides.push_back(part.coefficient);
     numbers.divisors.push_back(part.divisor);
     numbers.moduli.push_back(part.modulus);
@@ -256,12 +254,12 @@ Result<Tile> Translator::expand(NodeId id, const Position& position, Tile mask) 
     return builder_.elementwise(source.primitive, std::move(operands), source.element);
   }
   if (mask.builder)
-    return fail(ErrorCode::unsupported, fmt::format("{} read through pad or concat needs its result in memory",
-                                                    ops::name(source.primitive)));
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("{} read through pad or concat needs its result in memory", ops::name(source.primitive)));
   if (kind == ops::Kind::reduction) return reduction(id, position);
   if (kind == ops::Kind::contraction) return contraction(id, position);
-  return fail(ErrorCode::unsupported,
-              fmt::format("{} has no tile operation", ops::name(source.primitive)));
+  return fail(ErrorCode::unsupported, fmt::format("{} has no tile operation", ops::name(source.primitive)));
 }
 
 Result<Tile> Translator::view(NodeId id, const Position& position, Tile mask) {

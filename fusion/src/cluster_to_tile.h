@@ -17,9 +17,9 @@ bool is_source(ops::Primitive primitive);
 bool is_uniform_constant(const ops::Node& node);
 
 /// Folds the views between, before and after the members into index maps and writes the rest as a canonical
-/// tile program, so that kernels of equal structure get equal programs. `materialized[i]` marks the views whose
-/// elements are in memory and may be loaded when they are no members. `unsupported` says which index map cannot
-/// be expressed.
+/// tile program, so that kernels of equal structure get equal programs. `materialized[i]` marks the views
+/// whose elements are in memory and may be loaded when they are no members. `unsupported` says which index
+/// map cannot be expressed.
 Result<ClusterTile> cluster_to_tile(const ops::Graph& graph, const ClusterSpec& cluster,
                                     const std::vector<bool>& materialized);
 

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <halyard/fusion/executable.h>
-#include <xxhash.h>
 #include <unordered_map>
 #include "executable_builder.h"
 #include "graph_key.h"
@@ -32,21 +31,24 @@ Result<std::shared_ptr<Compiler>> Compiler::create(std::shared_ptr<hal::Device> 
   if (auto measured = device->measurements()) info.measurements = *measured;
   DeviceProfile profile = make_profile(info);
   if (!has_emitter(profile.module_format))
-    return fail(ErrorCode::unsupported,
-                fmt::format("compile: device {} takes no module format that an emitter here writes (llvm-ir, spirv, "
-                            "thread-program)",
-                            info.uri));
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("compile: device {} takes no module format that an emitter here writes (llvm-ir, spirv, "
+                    "cuda-c++, hip-c++, thread-program)",
+                    info.uri));
   return std::shared_ptr<Compiler>(new Compiler(std::move(device), std::move(profile)));
 }
 
-Result<std::shared_ptr<Executable>> Compiler::compile(const ops::Graph& graph, const CompileOptions& options) {
+Result<std::shared_ptr<Executable>> Compiler::compile(const ops::Graph& graph,
+                                                      const CompileOptions& options) {
   DeviceProfile profile = profile_;
   if (options.numeric_class) profile.fused_fma = options.numeric_class->fused_fma;
   if (options.numerics == Numerics::reproducible && !profile.fused_fma)
-    return fail(ErrorCode::unsupported,
-                fmt::format("compile: numerics mode 'reproducible' needs a fused multiply-add, which {} lacks; use "
-                            "'standard', whose results agree among devices of the unfused class",
-                            device_->info().uri));
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("compile: numerics mode 'reproducible' needs a fused multiply-add, which {} lacks; use "
+                    "'standard', whose results agree among devices of the unfused class",
+                    device_->info().uri));
   PlanOptions planning{.fusion = options.fusion, .simplify = options.simplify};
   HALYARD_ASSIGN(Plan plan, make_plan(graph, profile, planning));
   return ExecutableBuilder(device_, state_->kernels, state_->weights)
@@ -55,15 +57,19 @@ Result<std::shared_ptr<Executable>> Compiler::compile(const ops::Graph& graph, c
 
 Result<std::shared_ptr<Executable>> Compiler::compile_cached(const ops::Graph& graph,
                                                              const CompileOptions& options) {
-  std::string key = fmt::format("{} {} {} {} {}", graph_key(graph), static_cast<int>(options.fusion),
-                                static_cast<int>(options.numerics), options.simplify,
-                                options.numeric_class ? static_cast<int>(options.numeric_class->fused_fma) : -1);
+  std::string key =
+      fmt::format("{} {} {} {} {}", graph_key(graph), static_cast<int>(options.fusion),
+                  static_cast<int>(options.numerics), options.simplify,
+                  options.numeric_class ? static_cast<int>(options.numeric_class->fused_fma) : -1);
   {
     std::lock_guard lock(state_->mutex);
     if (auto found = state_->executables.find(key); found != state_->executables.end()) return found->second;
   }
   HALYARD_ASSIGN(std::shared_ptr<Executable> made, compile(graph, options));
   std::lock_guard lock(state_->mutex);
+  // Each holds an arena; kernels and weights stay cached, so that making one again is cheap.
+  constexpr std::size_t most_executables = 256;
+  if (state_->executables.size() >= most_executables) state_->executables.clear();
   return state_->executables.emplace(std::move(key), std::move(made)).first->second;
 }
 

@@ -45,7 +45,8 @@ double instruction_slots(const program::Block& block) {
   return slots;
 }
 
-/// Slots of a lane that one element of an elementwise primitive takes, counted off its expansion in the table.
+/// Slots of a lane that one element of an elementwise primitive takes, counted off its expansion in the
+/// table.
 double element_slots(ops::Primitive primitive, ElementType operand, ElementType result) {
   static std::mutex mutex;
   static std::map<std::array<int, 3>, double> known;
@@ -107,6 +108,7 @@ class Estimator {
   void compute();
   void prologue(TileId root, double repeats);
   void dot(const TileValue& value);
+  bool reaches_sum(TileId root) const;
   double grain() const;
 
   const TileProgram& program_;
@@ -168,10 +170,23 @@ void Estimator::dot(const TileValue& value) {
   cost_.flops += flops;
   // Several axes of k cost a divided address per step.
   cost_.work_flops += flops * (value.axes_list.size() > 1 ? 1.5 : 1.0);
-  if (pattern_ != Pattern::contraction) return;
-  double block_m = std::max<double>(schedule_.block_m, 64), block_n = std::max<double>(schedule_.block_n, 64);
-  prologue(value.operands[0], std::max(1.0, positions(b - a - k, binding_) / block_n));
-  prologue(value.operands[1], std::max(1.0, positions(a - b - k, binding_) / block_m));
+  double rows = positions(a - b - k, binding_), columns = positions(b - a - k, binding_);
+  bool attention = pattern_ == Pattern::attention;
+  double block_m = std::max<double>(schedule_.block_m, attention ? 1 : 64);
+  double block_n = std::max<double>(schedule_.block_n, 64);
+  // Of an attention's products the on-chip side is computed once; keys and values come anew for every block
+  // of rows.
+  if (!attention) prologue(value.operands[0], std::max(1.0, columns / block_n));
+  if (!attention || !reaches_sum(value.operands[1]))
+    prologue(value.operands[1], std::max(1.0, rows / block_m));
+}
+
+/// Whether a reduction or a product stands behind elementwise values in front of `root`.
+bool Estimator::reaches_sum(TileId root) const {
+  const TileValue& value = program_.values[index(root)];
+  if (value.op == TileOp::dot || value.op == TileOp::reduce) return true;
+  return value.op == TileOp::elementwise && std::any_of(value.operands.begin(), value.operands.end(),
+                                                        [this](TileId id) { return reaches_sum(id); });
 }
 
 void Estimator::compute() {
@@ -221,7 +236,7 @@ ClusterCost Estimator::run() {
   // The two overlap, but never wholly.
   double body = slower + 0.25 * faster;
   cost_.seconds = profile_.launch_seconds + body;
-  cost_.bound = body < profile_.launch_seconds                    ? Bound::launch
+  cost_.bound = body < profile_.launch_seconds                 ? Bound::launch
                 : cost_.compute_seconds > cost_.memory_seconds ? Bound::compute
                                                                : Bound::memory;
   return cost_;

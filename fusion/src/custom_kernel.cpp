@@ -17,26 +17,29 @@ Result<std::vector<std::int64_t>> CustomKernel::extents_from(std::span<const ops
     const TileOperand& operand = program.operands[i];
     if (operand.written) continue;
     if (given == inputs.size())
-      return fail(ErrorCode::invalid_argument, fmt::format("kernel {}: no tensor was given for input '{}'",
-                                                           program.name, operand.name));
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("kernel {}: no tensor was given for input '{}'", program.name, operand.name));
     const ops::TensorType& type = inputs[given++];
     const std::vector<Axis>& dimensions = kernel_.dimensions[i];
     if (type.element != operand.type || type.shape.rank() != dimensions.size())
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("kernel {}: input '{}' is {} of {} dimensions, but a tensor {} was given", program.name,
-                              operand.name, name(operand.type), dimensions.size(), type.text()));
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("kernel {}: input '{}' is {} of {} dimensions, but a tensor {} was given", program.name,
+                      operand.name, name(operand.type), dimensions.size(), type.text()));
     for (std::size_t d = 0; d < dimensions.size(); ++d) {
       std::int64_t& extent = extents[index(dimensions[d])];
       if (extent >= 0 && extent != type.shape[d])
         return fail(ErrorCode::invalid_argument,
                     fmt::format("kernel {}: input '{}' has extent {} along axis '{}', which has {} elsewhere",
-                                program.name, operand.name, type.shape[d], program.axes[index(dimensions[d])], extent));
+                                program.name, operand.name, type.shape[d], program.axes[index(dimensions[d])],
+                                extent));
       extent = type.shape[d];
     }
   }
   if (given != inputs.size())
-    return fail(ErrorCode::invalid_argument, fmt::format("kernel {}: it has {} inputs, but {} tensors were given",
-                                                         program.name, given, inputs.size()));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("kernel {}: it has {} inputs, but {} tensors were given", program.name, given,
+                            inputs.size()));
   return extents;
 }
 

@@ -23,8 +23,9 @@ Status write(const std::filesystem::path& path, const char* data, std::size_t by
 std::string_view extension(std::string_view format) {
   if (format == "llvm-ir") return ".ll";
   if (format == "spirv") return ".spv";
-  if (format == "thread-program") return ".hytp";
-  return ".cpp";
+  if (format == "cuda-c++") return ".cu";
+  if (format == "hip-c++") return ".hip";
+  return ".hytp";
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ Result<std::size_t> emit(const Executable& executable, const std::filesystem::pa
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
-    return fail(ErrorCode::io_error, fmt::format("emit: cannot make the folder {}: {}", folder.string(), error.message()));
+    return fail(ErrorCode::io_error,
+                fmt::format("emit: cannot make the folder {}: {}", folder.string(), error.message()));
   std::set<std::vector<std::byte>> seen;
   for (const Step& step : executable.steps()) {
     const Cluster& cluster = executable.cluster(step);

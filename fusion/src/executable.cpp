@@ -30,23 +30,26 @@ Executable::~Executable() = default;
 Status Executable::check_inputs(std::span<const ops::TensorType> types) const {
   const auto& inputs = plan_.graph.inputs();
   if (types.size() != inputs.size())
-    return fail(ErrorCode::invalid_argument, fmt::format("run: the graph has {} inputs, but {} tensors were given",
-                                                         inputs.size(), types.size()));
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("run: the graph has {} inputs, but {} tensors were given", inputs.size(), types.size()));
   for (std::size_t i = 0; i < types.size(); ++i) {
     const ops::Node& input = plan_.graph.node(inputs[i]);
     if (types[i] != input.type())
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("run: input '{}' is {}, but a tensor {} was given; compile the graph for that shape",
-                              input.name, input.type().text(), types[i].text()));
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("run: input '{}' is {}, but a tensor {} was given; compile the graph for that shape",
+                      input.name, input.type().text(), types[i].text()));
   }
   return {};
 }
 
-Result<std::vector<DeviceTensor>> Executable::upload(hal::Queue& queue, std::span<const ops::HostTensor> inputs) {
+Result<std::vector<DeviceTensor>> Executable::upload(hal::Queue& queue,
+                                                     std::span<const ops::HostTensor> inputs) {
   std::vector<DeviceTensor> result;
   for (const ops::HostTensor& input : inputs) {
-    HALYARD_ASSIGN(auto buffer,
-                   device_->allocate(hal::BufferDesc{.bytes = input.byte_count(), .first_queue = queue_.get()}));
+    HALYARD_ASSIGN(auto buffer, device_->allocate(hal::BufferDesc{.bytes = input.byte_count(),
+                                                                  .first_queue = queue_.get()}));
     DeviceTensor tensor{input.element(), input.shape(), hal::BufferSlice(std::move(buffer))};
     if (input.byte_count() > 0) {
       auto uploaded = queue.upload(input.bytes(), tensor.slice);

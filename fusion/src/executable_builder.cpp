@@ -19,7 +19,8 @@ std::uint64_t ExecutableBuilder::bytes_of(NodeId node) const {
 void ExecutableBuilder::make_steps() {
   for (std::uint32_t i = 0; i < made_->plan_.clusters.size(); ++i) {
     const auto& stores = made_->plan_.clusters[i].spec.stores;
-    bool empty = std::all_of(stores.begin(), stores.end(), [this](NodeId store) { return bytes_of(store) == 0; });
+    bool empty =
+        std::all_of(stores.begin(), stores.end(), [this](NodeId store) { return bytes_of(store) == 0; });
     if (!empty) made_->steps_.push_back({i});
   }
 }
@@ -60,8 +61,7 @@ Status ExecutableBuilder::place_tensors() {
   for (const auto& [node, life] : lives) values.push_back(life);
   MemoryPlan memory = plan_memory(values, std::max<std::uint64_t>(256, device_->info().storage_alignment));
   std::size_t next = 0;
-  for (const auto& [node, life] : lives)
-    written_[ops::index(node)] = {0, memory.offsets[next++], life.bytes};
+  for (const auto& [node, life] : lives) written_[ops::index(node)] = {0, memory.offsets[next++], life.bytes};
   made_->memory_.arena_bytes = memory.arena_bytes;
   made_->memory_.unshared_bytes = memory.unshared_bytes;
   return {};
@@ -88,15 +88,16 @@ Result<std::vector<ExecutableBuilder::Argument>> ExecutableBuilder::arguments(co
     }
     auto place = written_.find(ops::index(node));
     if (place == written_.end())
-      return fail(ErrorCode::internal, fmt::format("compile: no kernel writes node %{} ({}), which cluster {} reads",
-                                                   ops::index(node), ops::name(source.primitive), step.cluster));
+      return fail(ErrorCode::internal,
+                  fmt::format("compile: no kernel writes node %{} ({}), which cluster {} reads",
+                              ops::index(node), ops::name(source.primitive), step.cluster));
     result.push_back({place->second, written});
   }
   return result;
 }
 
-/// The earlier nodes that the last one must follow: those that touch its bytes, one of the two writing, and that
-/// no other of them follows already.
+/// The earlier nodes that the last one must follow: those that touch its bytes, one of the two writing, and
+/// that no other of them follows already.
 std::vector<std::uint32_t> ExecutableBuilder::dependencies(const std::vector<std::vector<Argument>>& nodes,
                                                            std::vector<std::vector<bool>>& before) const {
   auto meet = [](const Argument& a, const Argument& b) {
@@ -109,7 +110,8 @@ std::vector<std::uint32_t> ExecutableBuilder::dependencies(const std::vector<std
   for (std::size_t i = last; i-- > 0;) {
     if (reached[i]) continue;
     bool conflict = std::any_of(nodes[i].begin(), nodes[i].end(), [&](const Argument& a) {
-      return std::any_of(nodes[last].begin(), nodes[last].end(), [&](const Argument& b) { return meet(a, b); });
+      return std::any_of(nodes[last].begin(), nodes[last].end(),
+                         [&](const Argument& b) { return meet(a, b); });
     });
     if (!conflict) continue;
     result.push_back(static_cast<std::uint32_t>(i));
@@ -150,8 +152,8 @@ Status ExecutableBuilder::record() {
     std::uint32_t slot = first_output + static_cast<std::uint32_t>(i);
     if (place.slot == slot || place.bytes == 0) continue;
     touched.push_back({{place, false}, {{slot, 0, place.bytes}, true}});
-    desc.nodes.push_back(
-        {hal::GraphCopy{{place.slot, 0, place.bytes}, {slot, 0, place.bytes}}, dependencies(touched, before)});
+    desc.nodes.push_back({hal::GraphCopy{{place.slot, 0, place.bytes}, {slot, 0, place.bytes}},
+                          dependencies(touched, before)});
   }
   desc.buffer_slots = first_weight_slot_ + static_cast<std::uint32_t>(made_->weights_.size());
   HALYARD_ASSIGN(made_->commands_, hal::CommandGraph::create(device_, std::move(desc)));

@@ -25,7 +25,8 @@ Result<NodeId> moved(GraphBuilder& b, NodeId x, std::int64_t by) {
 /// a + x where the position along the last axis is at least `from`, x elsewhere: +0 + x would lose a -0.
 Result<NodeId> added_from(GraphBuilder& b, NodeId a, NodeId x, std::int64_t from) {
   ops::Shape shape = b.shape(x);
-  HALYARD_ASSIGN(NodeId position, b.iota(ElementType::i32, shape, static_cast<std::int64_t>(shape.rank()) - 1));
+  HALYARD_ASSIGN(NodeId position,
+                 b.iota(ElementType::i32, shape, static_cast<std::int64_t>(shape.rank()) - 1));
   HALYARD_ASSIGN(NodeId late, b.binary(Primitive::ge, position, static_cast<double>(from)));
   HALYARD_ASSIGN(NodeId sum, b.binary(Primitive::add, a, x));
   return b.select(late, sum, x);
@@ -81,9 +82,8 @@ Result<NodeId> expanded(GraphBuilder& b, NodeId x, const ops::Attributes& attrib
 }  // namespace
 
 Result<ops::Graph> expand_scans(const ops::Graph& graph) {
-  bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const ops::Node& node) {
-    return node.primitive == Primitive::cumulative_sum;
-  });
+  bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                         [](const ops::Node& node) { return node.primitive == Primitive::cumulative_sum; });
   if (!any) return graph;
   ops::Graph result;
   GraphBuilder builder(result);

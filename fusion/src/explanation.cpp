@@ -67,8 +67,8 @@ Explanation explain(const Plan& plan, const DeviceProfile& profile) {
     result.clusters.push_back(std::move(item));
   }
   for (const Boundary& boundary : plan.boundaries)
-    result.boundaries.push_back({boundary.producer, boundary.consumer, node_text(plan.graph, boundary.value),
-                                 boundary.reason});
+    result.boundaries.push_back(
+        {boundary.producer, boundary.consumer, node_text(plan.graph, boundary.value), boundary.reason});
   return result;
 }
 
@@ -148,10 +148,12 @@ std::string to_json(const Explanation& explanation) {
 
 std::string to_table(const Explanation& explanation, bool boundaries) {
   std::string text = fmt::format(
-      "{}: {} primitives in {} kernels, fusion {}\n{:>4}  {:<11} {:<32} {:>4} {:>10} {:>10} {:>9} {:>10} {:>10} "
+      "{}: {} primitives in {} kernels, fusion {}\n{:>4}  {:<11} {:<32} {:>4} {:>10} {:>10} {:>9} {:>10} "
+      "{:>10} "
       "{:<7} {:>5} {:>5}\n",
-      explanation.device, explanation.primitives, explanation.clusters.size(), explanation.fusion, "#", "pattern",
-      "kernel", "ops", "KB apart", "KB fused", "MFLOP", "us model", "us meas.", "bound", "%bw", "%flop");
+      explanation.device, explanation.primitives, explanation.clusters.size(), explanation.fusion, "#",
+      "pattern", "kernel", "ops", "KB apart", "KB fused", "MFLOP", "us model", "us meas.", "bound", "%bw",
+      "%flop");
   auto share = [](const std::optional<double>& fraction) {
     return fraction ? fmt::format("{:.0f}", *fraction * 100) : std::string("-");
   };
@@ -159,16 +161,18 @@ std::string to_table(const Explanation& explanation, bool boundaries) {
     const ClusterExplanation& item = explanation.clusters[i];
     text += fmt::format(
         "{:>4}  {:<11} {:<32.32} {:>4} {:>10.1f} {:>10.1f} {:>9.2f} {:>10.2f} {:>10} {:<7} {:>5} {:>5}\n", i,
-        pattern_name(item.pattern), item.name, item.operations.size(), static_cast<double>(item.bytes_unfused) / 1e3,
-        static_cast<double>(item.bytes) / 1e3, item.flops / 1e6, item.predicted_seconds * 1e6,
+        pattern_name(item.pattern), item.name, item.operations.size(),
+        static_cast<double>(item.bytes_unfused) / 1e3, static_cast<double>(item.bytes) / 1e3,
+        item.flops / 1e6, item.predicted_seconds * 1e6,
         item.measured_seconds ? fmt::format("{:.2f}", *item.measured_seconds * 1e6) : std::string("-"),
         name(item.bound), share(item.bandwidth_fraction), share(item.flops_fraction));
   }
-  text += fmt::format("total: {:.1f} KB moved ({:.1f} KB one primitive at a time), model {:.1f} us ({:.1f} us)",
-                      static_cast<double>(explanation.bytes) / 1e3,
-                      static_cast<double>(explanation.bytes_unfused) / 1e3, explanation.predicted_seconds * 1e6,
-                      explanation.predicted_unfused_seconds * 1e6);
-  if (explanation.measured_seconds) text += fmt::format(", measured {:.1f} us", *explanation.measured_seconds * 1e6);
+  text += fmt::format(
+      "total: {:.1f} KB moved ({:.1f} KB one primitive at a time), model {:.1f} us ({:.1f} us)",
+      static_cast<double>(explanation.bytes) / 1e3, static_cast<double>(explanation.bytes_unfused) / 1e3,
+      explanation.predicted_seconds * 1e6, explanation.predicted_unfused_seconds * 1e6);
+  if (explanation.measured_seconds)
+    text += fmt::format(", measured {:.1f} us", *explanation.measured_seconds * 1e6);
   text += "\n";
   if (!boundaries || explanation.boundaries.empty()) return text;
   text += "boundaries kept:\n";

@@ -31,7 +31,8 @@ class DeviceStoredTensor final : public ops::StoredTensor {
 };
 
 Result<DeviceTensor> on_device(const ops::StoredTensor& stored, const std::shared_ptr<hal::Queue>& queue) {
-  if (const auto* held = dynamic_cast<const DeviceStoredTensor*>(&stored); held && held->device() == queue->device())
+  if (const auto* held = dynamic_cast<const DeviceStoredTensor*>(&stored);
+      held && held->device() == queue->device())
     return held->tensor();
   HALYARD_ASSIGN(ops::HostTensor host, stored.to_host());
   HALYARD_ASSIGN(auto buffer, queue->device()->allocate(

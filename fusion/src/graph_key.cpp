@@ -24,7 +24,8 @@ std::string graph_key(const ops::Graph& graph) {
     }
     text += '\n';
   }
-  for (const ops::GraphOutput& output : graph.outputs()) text += fmt::format("-> %{}\n", ops::index(output.node));
+  for (const ops::GraphOutput& output : graph.outputs())
+    text += fmt::format("-> %{}\n", ops::index(output.node));
   XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

@@ -5,8 +5,8 @@
 
 namespace halyard::fusion {
 
-/// Equal for graphs that compute the same: primitives, operands, attributes, types, shapes and constants' bits.
-/// Names of nodes do not take part.
+/// Equal for graphs that compute the same: primitives, operands, attributes, types, shapes and constants'
+/// bits. Names of nodes do not take part.
 std::string graph_key(const ops::Graph& graph);
 
 /// All attributes as text, for keys.

@@ -60,10 +60,13 @@ Result<std::vector<hal::Kernel>> KernelCache::get(std::span<const program::Progr
       Entry entry = build(*jobs[i].program);
       {
         std::lock_guard lock(report_mutex);
-        if (entry.kernel) ++(entry.origin == hal::ModuleOrigin::compiled ? counters.compiled : counters.loaded);
+        if (entry.kernel)
+          ++(entry.origin == hal::ModuleOrigin::compiled ? counters.compiled : counters.loaded);
         ++done;
         if (progress)
-          progress({.done = done, .total = static_cast<std::uint32_t>(jobs.size()), .kernel = jobs[i].program->name});
+          progress({.done = done,
+                    .total = static_cast<std::uint32_t>(jobs.size()),
+                    .kernel = jobs[i].program->name});
       }
       jobs[i].promise.set_value(std::move(entry));
     }

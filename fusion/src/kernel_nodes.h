@@ -13,9 +13,9 @@ struct Use {
   bool output = false;
 };
 
-/// Which nodes of a graph need a kernel, and who reads whom once views are looked through. Views become kernel
-/// nodes of their own where a reader cannot fold them, where folding would split the axes it sums over, and
-/// where they are outputs.
+/// Which nodes of a graph need a kernel, and who reads whom once views are looked through. Views become
+/// kernel nodes of their own where a reader cannot fold them, where folding would split the axes it sums
+/// over, and where they are outputs.
 class KernelNodes {
  public:
   explicit KernelNodes(const ops::Graph& graph);

@@ -44,13 +44,14 @@ Result<KernelSource> print_llvm(const program::Program& program, const hal::Devi
   return source;
 }
 
-Result<KernelSource> print_spirv(const program::Program& program, const hal::DeviceInfo& info, bool trust_f16) {
+Result<KernelSource> print_spirv(const program::Program& program, const hal::DeviceInfo& info,
+                                 bool trust_f16) {
   SpirvOptions options;
   options.max_scalar_bytes = info.max_scalar_bytes;
   options.facts.storage_types = info.storage_types.bits;
   options.facts.arithmetic_types = info.arithmetic_types.bits;
-  options.facts.trusted_f16 = trust_f16 || (info.numeric.rounds_f16 == hal::Fact::yes &&
-                                            !info.quirk(hal::quirk::elides_round_trips));
+  options.facts.trusted_f16 =
+      trust_f16 || (info.numeric.rounds_f16 == hal::Fact::yes && !info.quirk(hal::quirk::elides_round_trips));
   options.facts.exact_division = info.numeric.exact_division != hal::Fact::no;
   options.facts.exact_sqrt = info.numeric.exact_sqrt != hal::Fact::no;
   options.keeps_subnormals = info.declares_keeps_subnormals.bits;
@@ -66,7 +67,8 @@ Result<KernelSource> print_spirv(const program::Program& program, const hal::Dev
   return source;
 }
 
-Result<KernelSource> print_c(const program::Program& program, CLanguage language, const hal::DeviceInfo& info) {
+Result<KernelSource> print_c(const program::Program& program, CLanguage language,
+                             const hal::DeviceInfo& info) {
   KernelSource source;
   COptions options{.language = language, .subgroup_size = std::max(info.lanes_per_subgroup, 1u)};
   HALYARD_ASSIGN(source.text, emit_c(program, options));

@@ -9,8 +9,8 @@
 
 namespace halyard::fusion {
 
-/// A thread program printed for a device: what `Device::load_module` takes, and as text for readers (empty for
-/// binary formats).
+/// A thread program printed for a device: what `Device::load_module` takes, and as text for readers (empty
+/// for binary formats).
 struct KernelSource {
   hal::ModuleDesc module;
   std::string text;
@@ -19,8 +19,8 @@ struct KernelSource {
 /// The module formats that an emitter here serves, in no order.
 bool has_emitter(std::string_view format);
 
-/// Prints `program` in `format`. Errors are the emitter's. `trust_f16`: conversions to f16 are the device's own even
-/// where it is not known that they round (for the probe that asks). Thread-safe.
+/// Prints `program` in `format`. Errors are the emitter's. `trust_f16`: conversions to f16 are the device's
+/// own even where it is not known that they round (for the probe that asks). Thread-safe.
 Result<KernelSource> print_kernel(const program::Program& program, std::string_view format,
                                   const hal::DeviceInfo& info, bool trust_f16 = false);
 

@@ -74,7 +74,8 @@ TileBuilder triad_kernel(std::int64_t count) {
 TileBuilder product_kernel(std::int64_t extent) {
   TileBuilder k("measure_product");
   Axis m = k.axis("m", extent), n = k.axis("n", extent), depth = k.axis("k", extent);
-  k.output("c", k.dot(k.input("a", ElementType::f32, {m, depth}), k.input("b", ElementType::f32, {depth, n}), {depth}));
+  k.output("c", k.dot(k.input("a", ElementType::f32, {m, depth}), k.input("b", ElementType::f32, {depth, n}),
+                      {depth}));
   return k;
 }
 
@@ -98,7 +99,7 @@ Result<hal::Measurements> measure_device(const std::shared_ptr<hal::Device>& dev
   HALYARD_ASSIGN(Prepared triad, prepare(device, profile, triad_kernel(count)));
   HALYARD_ASSIGN(double triad_seconds, triad.best(1, 4));
   result.triad_bytes_per_second = static_cast<double>(count) * 16 / triad_seconds;
-  const std::int64_t extent = device->info().software ? 256 : 768;
+  const std::int64_t extent = device->info().software ? 512 : 1024;
   HALYARD_ASSIGN(Prepared product, prepare(device, profile, product_kernel(extent)));
   HALYARD_ASSIGN(double product_seconds, product.best(1, 4));
   auto n = static_cast<double>(extent);

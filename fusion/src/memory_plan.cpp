@@ -26,9 +26,9 @@ MemoryPlan plan_memory(std::span<const Lifetime> values, std::uint64_t alignment
     }
     plan.offsets[value] = offset;
     plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes);
-    auto at = std::upper_bound(placed.begin(), placed.end(), offset, [&](std::uint64_t wanted, std::size_t other) {
-      return wanted < plan.offsets[other];
-    });
+    auto at = std::upper_bound(
+        placed.begin(), placed.end(), offset,
+        [&](std::uint64_t wanted, std::size_t other) { return wanted < plan.offsets[other]; });
     placed.insert(at, value);
   }
   return plan;

@@ -107,7 +107,8 @@ void pack_constant_operand(Cluster& cluster, const DeviceProfile& profile) {
   const AccessBinding& numbers = binding.accesses[operand->load];
   // Two vector registers of columns: with as many rows as registers allow, the product's register tile.
   std::uint32_t tile =
-      2 * std::max(1u, profile.vector_bytes / static_cast<std::uint32_t>(byte_size(ops::accumulator(load.type))));
+      2 *
+      std::max(1u, profile.vector_bytes / static_cast<std::uint32_t>(byte_size(ops::accumulator(load.type))));
   if (binding.extents[index(operand->n)] < tile) return;
   PackedWeight packed{.operand = load.number, .tile_n = tile, .offset = numbers.offset};
   packed.batch = addresses(operand->batch, load.access, numbers, binding.extents);

@@ -143,12 +143,14 @@ Status check_stores(const TileProgram& program, Pattern pattern) {
 
 Status check_sizes(const ClusterTile& tile, const DeviceProfile& profile) {
   for (std::size_t i = 0; i < tile.program.operands.size(); ++i) {
-    std::uint64_t bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(tile.binding.operand_elements[i], 0)) *
-                          byte_size(tile.program.operands[i].type);
+    std::uint64_t bytes =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(tile.binding.operand_elements[i], 0)) *
+        byte_size(tile.program.operands[i].type);
     if (bytes > profile.max_buffer_range)
-      return fail(ErrorCode::unsupported,
-                  fmt::format("a tensor of {} bytes exceeds the {} bytes that a kernel of this device can address",
-                              bytes, profile.max_buffer_range));
+      return fail(
+          ErrorCode::unsupported,
+          fmt::format("a tensor of {} bytes exceeds the {} bytes that a kernel of this device can address",
+                      bytes, profile.max_buffer_range));
   }
   return {};
 }
@@ -164,12 +166,11 @@ const Trial& Planner::trial(std::vector<NodeId> members, std::vector<NodeId> sto
     HALYARD_ASSIGN(cluster.pattern, classify(cluster.tile.program));
     HALYARD_TRY(check_stores(cluster.tile.program, cluster.pattern));
     HALYARD_TRY(check_sizes(cluster.tile, profile_));
-    HALYARD_ASSIGN(auto schedules,
-                   candidate_schedules(cluster.tile.program, cluster.tile.binding, profile_));
+    HALYARD_ASSIGN(auto schedules, candidate_schedules(cluster.tile.program, cluster.tile.binding, profile_));
     if (schedules.empty()) return fail(ErrorCode::unsupported, "no schedule fits the device");
     cluster.schedule = schedules.front();
-    cluster.cost = estimate(cluster.tile.program, cluster.tile.binding, cluster.pattern, cluster.schedule,
-                            profile_);
+    cluster.cost =
+        estimate(cluster.tile.program, cluster.tile.binding, cluster.pattern, cluster.schedule, profile_);
     return {};
   };
   if (Status status = attempt(); status)
@@ -273,8 +274,8 @@ void Planner::consider(const GroupSet& groups, std::map<GroupSet, double>& gains
   if (gain > 0) gains.emplace(groups, gain);
 }
 
-/// Whether one of the two sums products and the other reduces rows: no kernel as a pair, but perhaps one with a
-/// second product.
+/// Whether one of the two sums products and the other reduces rows: no kernel as a pair, but perhaps one with
+/// a second product.
 bool Planner::product_beside_reduction(GroupId a, GroupId b) {
   const Trial &first = trial(GroupSet{a}), &second = trial(GroupSet{b});
   if (!first.cluster || !second.cluster) return false;
@@ -283,8 +284,8 @@ bool Planner::product_beside_reduction(GroupId a, GroupId b) {
   return (product(first) && rows(second)) || (rows(first) && product(second));
 }
 
-/// Every merge in which `group` takes part: with a neighbour, and, where the pair alone is no kernel (a product
-/// with a softmax), with one neighbour more.
+/// Every merge in which `group` takes part: with a neighbour, and, where the pair alone is no kernel (a
+/// product with a softmax), with one neighbour more.
 void Planner::consider_all(GroupId group, std::map<GroupSet, double>& gains) {
   std::set<GroupId> neighbours = readers(group);
   neighbours.merge(writers(group));
@@ -314,9 +315,8 @@ GroupId Planner::merge(const GroupSet& groups) {
   for (NodeId member : groups_[merged].members) {
     auto& list = groups_of_[ops::index(member)];
     bool first = std::find(groups.begin(), groups.end(), list.front()) != groups.end();
-    std::erase_if(list, [&](GroupId group) {
-      return std::find(groups.begin(), groups.end(), group) != groups.end();
-    });
+    std::erase_if(
+        list, [&](GroupId group) { return std::find(groups.begin(), groups.end(), group) != groups.end(); });
     list.insert(first ? list.begin() : list.end(), merged);
   }
   for (GroupId group : groups) groups_[group].alive = false;
@@ -440,7 +440,8 @@ Result<std::vector<Cluster>> Planner::clusters(std::vector<Boundary>& boundaries
   for (GroupId group : run_order()) {
     if (stores_of(groups_[group].members, {group}).empty()) continue;
     const Trial& made = trial(GroupSet{group});
-    if (!made.cluster) return fail(ErrorCode::internal, "plan: a chosen cluster has no kernel: " + made.reason);
+    if (!made.cluster)
+      return fail(ErrorCode::internal, "plan: a chosen cluster has no kernel: " + made.reason);
     numbers.emplace(group, static_cast<std::uint32_t>(result.size()));
     result.push_back(*made.cluster);
     result.back().unfused = unfused(groups_[group].members);
@@ -473,8 +474,8 @@ bool is_empty(const Cluster& cluster) {
   });
 }
 
-/// Lowers every cluster. `refused` tells whether the plan can do without the cluster that failed; then the others are
-/// tried as well, and the first failure is returned as `unsupported`.
+/// Lowers every cluster. `refused` tells whether the plan can do without the cluster that failed; then the
+/// others are tried as well, and the first failure is returned as `unsupported`.
 template <class Refused>
 Status lower_all(std::vector<Cluster>& clusters, const DeviceProfile& profile, const Refused& refused) {
   Status result;
@@ -506,7 +507,8 @@ Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, co
   }
   Planner planner(plan.graph, profile);
   HALYARD_TRY(planner.start());
-  // Lowering may find what the pattern's check could not; such a cluster is ruled out and the rest planned anew.
+  // Lowering may find what the pattern's check could not; such a cluster is ruled out and the rest planned
+  // anew.
   constexpr int attempts = 16;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     planner.reset();
@@ -523,7 +525,8 @@ Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, co
       return again;
     });
     if (lowered) return plan;
-    if (lowered.error().code != ErrorCode::unsupported || !merge) return tl::unexpected<Error>(lowered.error());
+    if (lowered.error().code != ErrorCode::unsupported || !merge)
+      return tl::unexpected<Error>(lowered.error());
   }
   return fail(ErrorCode::internal, "plan: no set of clusters could be lowered");
 }

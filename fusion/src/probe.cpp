@@ -30,7 +30,8 @@ std::vector<Float> hard_numbers(std::size_t count, int exponents) {
   std::vector<Float> numbers{Float(1), Float(-0.0), Float(3), Float(-7)};
   while (numbers.size() < count) {
     auto bits = static_cast<Bits>(random());
-    Float mantissa = Float(1) + static_cast<Float>(bits >> 8) / static_cast<Float>(std::numeric_limits<Bits>::max());
+    Float mantissa =
+        Float(1) + static_cast<Float>(bits >> 8) / static_cast<Float>(std::numeric_limits<Bits>::max());
     int exponent = static_cast<int>(random() % static_cast<std::uint64_t>(2 * exponents)) - exponents;
     numbers.push_back(std::ldexp(random() % 2 ? mantissa : -mantissa, exponent));
   }
@@ -42,7 +43,8 @@ struct FloatFacts {
   Fact fused_fma, keeps_subnormals, exact_add_multiply, exact_division, exact_sqrt, keeps_signed_zero;
 };
 
-/// What one lane computes for each pair (a, b): a + b, a * b, a / b, sqrt(|a|), fma(a, b, -round(a * b)), a - b.
+/// What one lane computes for each pair (a, b): a + b, a * b, a / b, sqrt(|a|), fma(a, b, -round(a * b)), a -
+/// b.
 constexpr int results_per_pair = 6;
 
 program::Program arithmetic_program(ElementType type) {
@@ -73,7 +75,8 @@ Result<FloatFacts<Float>> probe_float(const std::shared_ptr<hal::Device>& device
   std::size_t normal_pairs = numbers.size() / 2;
   const Float least = std::numeric_limits<Float>::min();
   // Results below the least normal number, and operands below it.
-  const Float subnormal[][2] = {{least, Float(0.5)}, {Float(1.5) * least, least}, {least / 4, Float(8)}, {least / 8, least / 8}};
+  const Float subnormal[][2] = {
+      {least, Float(0.5)}, {Float(1.5) * least, least}, {least / 4, Float(8)}, {least / 8, least / 8}};
   for (const auto& pair : subnormal) numbers.insert(numbers.end(), {pair[0], pair[1]});
   const Float zeros[][2] = {{Float(-0.0), Float(1)}, {Float(-0.0), Float(-0.0)}, {Float(0.0), Float(-3)}};
   for (const auto& pair : zeros) numbers.insert(numbers.end(), {pair[0], pair[1]});
@@ -116,11 +119,13 @@ Result<Fact> probe_f16_rounding(const std::shared_ptr<hal::Device>& device) {
     return std::vector<ValueId>{};
   });
   std::vector<float> values = hard_numbers<float, std::uint32_t>(128, 18);
-  for (float value : {1.0f + 0x1p-11f, 1.0f + 3 * 0x1p-11f, 65519.0f, 65520.0f, 0x1p-25f, 0x1.8p-25f, 0x1p-24f, 1e30f})
+  for (float value :
+       {1.0f + 0x1p-11f, 1.0f + 3 * 0x1p-11f, 65519.0f, 65520.0f, 0x1p-25f, 0x1.8p-25f, 0x1p-24f, 1e30f})
     values.push_back(value);
   std::vector<float> results(values.size());
   HALYARD_TRY(run_probe(device, std::move(build).finish(), std::as_bytes(std::span(values)),
-                        std::as_writable_bytes(std::span(results)), static_cast<std::int32_t>(values.size()), true));
+                        std::as_writable_bytes(std::span(results)), static_cast<std::int32_t>(values.size()),
+                        true));
   bool rounds = true, keeps = true;
   for (std::size_t i = 0; i < values.size(); ++i) {
     float expected = float_from_f16(f16_from_float(values[i]));
@@ -140,10 +145,12 @@ Result<Fact> probe_integer_conversion(const std::shared_ptr<hal::Device>& device
     build.store(out, i, build.cast(ElementType::f32, build.load(in, i)));
     return std::vector<ValueId>{};
   });
-  std::vector<std::int32_t> values{0, -1, 16777217, 16777219, -16777217, 33554434, 2147483647, -2147483647, 2147483583};
+  std::vector<std::int32_t> values{0,        -1,         16777217,    16777219,  -16777217,
+                                   33554434, 2147483647, -2147483647, 2147483583};
   std::vector<float> results(values.size());
   HALYARD_TRY(run_probe(device, std::move(build).finish(), std::as_bytes(std::span(values)),
-                        std::as_writable_bytes(std::span(results)), static_cast<std::int32_t>(values.size())));
+                        std::as_writable_bytes(std::span(results)),
+                        static_cast<std::int32_t>(values.size())));
   bool same = true;
   for (std::size_t i = 0; i < values.size(); ++i) same = same && results[i] == static_cast<float>(values[i]);
   return fact(same);
@@ -177,7 +184,7 @@ void register_probes() {
   static std::once_flag once;
   std::call_once(once, [] {
     hal::set_prober({.version = "1", .run = probe_numeric_facts});
-    hal::set_measurer({.version = "1", .run = measure_device});
+    hal::set_measurer({.version = "2", .run = measure_device});
   });
 }
 

@@ -6,7 +6,8 @@
 namespace halyard::fusion {
 
 Status run_probe(const std::shared_ptr<hal::Device>& device, const program::Program& program,
-                 std::span<const std::byte> input, std::span<std::byte> output, std::int32_t count, bool trust_f16) {
+                 std::span<const std::byte> input, std::span<std::byte> output, std::int32_t count,
+                 bool trust_f16) {
   std::string format = make_profile(device->info()).module_format;
   HALYARD_ASSIGN(KernelSource source, print_kernel(program, format, device->info(), trust_f16));
   HALYARD_ASSIGN(auto module, device->load_module(source.module));

@@ -134,8 +134,8 @@ Result<std::optional<NodeId>> Simplifier::fold(Primitive primitive, const std::v
       ++report_.folded;
       NodeId scalar = constant(std::move(value), name);
       if (type.shape.rank() == 0) return scalar;
-      HALYARD_ASSIGN(NodeId spread, append(Primitive::broadcast, {scalar},
-                                           {.shape = type.shape.vector()}, name));
+      HALYARD_ASSIGN(NodeId spread,
+                     append(Primitive::broadcast, {scalar}, {.shape = type.shape.vector()}, name));
       return spread;
     }
   }
@@ -215,7 +215,8 @@ Result<std::optional<NodeId>> Simplifier::simplify_view(Primitive primitive, Nod
       return operand;
     if (primitive == Primitive::reverse && attributes.axes.empty()) return operand;
   }
-  if (inner.primitive == primitive && (primitive == Primitive::reshape || primitive == Primitive::broadcast)) {
+  if (inner.primitive == primitive &&
+      (primitive == Primitive::reshape || primitive == Primitive::broadcast)) {
     HALYARD_ASSIGN(NodeId made, append(primitive, {inner.operands[0]}, attributes, name));
     return made;
   }
@@ -236,8 +237,8 @@ Result<std::optional<NodeId>> Simplifier::algebra(Primitive primitive, const std
       return made;
     }
   }
-  bool involution = primitive == Primitive::neg || primitive == Primitive::logical_not ||
-                    primitive == Primitive::bit_not;
+  bool involution =
+      primitive == Primitive::neg || primitive == Primitive::logical_not || primitive == Primitive::bit_not;
   if (involution && inner.primitive == primitive) return inner.operands[0];
   return std::nullopt;
 }
@@ -287,7 +288,8 @@ Result<ops::Graph> Simplifier::without_unused() const {
     }
     std::vector<NodeId> operands;
     for (NodeId operand : source.operands) operands.push_back(map[ops::index(operand)]);
-    HALYARD_ASSIGN(map[i], kept.append(source.primitive, std::move(operands), source.attributes, source.name));
+    HALYARD_ASSIGN(map[i],
+                   kept.append(source.primitive, std::move(operands), source.attributes, source.name));
   }
   for (const ops::GraphOutput& output : result_.outputs())
     HALYARD_TRY(kept.output(map[ops::index(output.node)], output.name));
@@ -308,7 +310,8 @@ Result<ops::Graph> Simplifier::run() {
     }
     std::vector<NodeId> operands;
     for (NodeId operand : source.operands) operands.push_back(map[ops::index(operand)]);
-    HALYARD_ASSIGN(NodeId made, append(source.primitive, std::move(operands), source.attributes, source.name));
+    HALYARD_ASSIGN(NodeId made,
+                   append(source.primitive, std::move(operands), source.attributes, source.name));
     map.push_back(made);
   }
   for (const ops::GraphOutput& output : source_.outputs())

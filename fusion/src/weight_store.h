@@ -14,8 +14,8 @@ namespace halyard::fusion {
 /// The elements of `weight` in the order that `layout` describes.
 Result<ops::HostTensor> pack(const ops::HostTensor& weight, const PackedWeight& layout);
 
-/// Constants in device memory, shared by all executables of a device: each once as it is, and once per packing.
-/// Holds the host tensors it uploaded, so that an address names one tensor for good. Thread-safe.
+/// Constants in device memory, shared by all executables of a device: each once as it is, and once per
+/// packing. Holds the host tensors it uploaded, so that an address names one tensor for good. Thread-safe.
 class WeightStore {
  public:
   explicit WeightStore(std::shared_ptr<hal::Device> device) : device_(std::move(device)) {}

@@ -7,6 +7,7 @@
 #include <halyard/hal/disk_cache.h>
 #include <halyard/hal/registry.h>
 #include <halyard/ops/reference.h>
+#include <halyard/ops/tensor.h>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -169,6 +170,25 @@ TEST_CASE("the explanation is JSON, and emit writes three files per kernel") {
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++files;
   CHECK(files == 3 * kernels);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("tensors run fused on a device once the executor is registered, with the reference's bits") {
+  if (compilers().empty()) return;
+  auto compute = [] {
+    ops::Tensor x = ops::Tensor::from<float>({0.5f, -1.25f, 3.0f, 2.0f});
+    ops::Tensor y = ops::exp(x) * 2.0 + x;
+    return (y / y.sum()).host();
+  };
+  ops::HostTensor reference = compute();
+  ops::register_executor(make_executor());
+  ops::HostTensor fused = compute(), unfused;
+  {
+    ops::FusionScope off(ops::Fusion::off);
+    unfused = compute();
+  }
+  ops::register_executor(nullptr);
+  CHECK(ops::same_bits(reference, fused));
+  CHECK(ops::same_bits(reference, unfused));
 }
 
 TEST_CASE("a custom kernel runs on every device with the same bits") {

@@ -12,7 +12,8 @@ Result<std::vector<ops::HostTensor>> interpret(const Plan& plan, std::span<const
   std::map<ops::NodeId, ops::HostTensor> written;
   for (const Cluster& cluster : plan.clusters) {
     const LoweredKernel& kernel = cluster.kernel;
-    HALYARD_ASSIGN(auto interpreter, program::Interpreter::prepare(kernel.program, {.report_shared_races = true}));
+    HALYARD_ASSIGN(auto interpreter,
+                   program::Interpreter::prepare(kernel.program, {.report_shared_races = true}));
     std::vector<ops::HostTensor> held;
     for (std::uint32_t operand : kernel.buffers) {
       ops::NodeId node = cluster.tile.operands[operand];

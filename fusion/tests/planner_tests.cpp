@@ -118,7 +118,8 @@ TEST_CASE("fusion moves fewer bytes") {
 }
 
 TEST_CASE("equal layers give equal kernels, whatever their place in the graph") {
-  Plan first = planned(samples::layer_norm_residual(8, 96)), second = planned(samples::layer_norm_residual(31, 96));
+  Plan first = planned(samples::layer_norm_residual(8, 96)),
+       second = planned(samples::layer_norm_residual(31, 96));
   auto lowered = [&](const Plan& plan) {
     const Cluster& cluster = plan.clusters[0];
     return to_text(cluster.tile.program);

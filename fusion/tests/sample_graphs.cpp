@@ -16,8 +16,9 @@ HostTensor random_tensor(ElementType element, const Shape& shape, std::uint32_t 
   std::mt19937 random(seed);
   for (std::int64_t i = 0; i < tensor.count(); ++i) {
     std::uint32_t number = random();
-    double value = is_float(element) ? static_cast<double>(number >> 8) / (1 << 22) - 2.0
-                                     : static_cast<double>(number % (element == ElementType::boolean ? 2 : 13));
+    double value = is_float(element)
+                       ? static_cast<double>(number >> 8) / (1 << 22) - 2.0
+                       : static_cast<double>(number % (element == ElementType::boolean ? 2 : 13));
     tensor.set_bits_at(i, HostTensor::scalar(element, value).bits_at(0));
   }
   return tensor;
@@ -53,7 +54,8 @@ NodeId heads_apart(GraphBuilder& b, NodeId x, std::int64_t heads, std::vector<st
 
 NodeId attended(GraphBuilder& b, NodeId q, NodeId k, NodeId v, NodeId mask, std::int64_t heads) {
   Shape shape = b.shape(q);
-  NodeId scores = b.matmul(heads_apart(b, q, heads, {0, 2, 1, 3}), heads_apart(b, k, heads, {0, 2, 3, 1})).value();
+  NodeId scores =
+      b.matmul(heads_apart(b, q, heads, {0, 2, 1, 3}), heads_apart(b, k, heads, {0, 2, 3, 1})).value();
   scores = b.binary(Primitive::div, scores, 5.656854152679443).value();
   scores = b.binary(Primitive::add, scores, mask).value();
   NodeId weights = ops::softmax(b, scores).value();
@@ -193,8 +195,9 @@ Graph random_graph(std::uint32_t seed, int nodes) {
                           {static_cast<std::int64_t>(random() % shape.rank())}, random() % 2 != 0);
         break;
       case 6:
-        if (shape.count() == 24) next = b.reshape(x, random() % 2 ? std::vector<std::int64_t>{2, 12}
-                                                                  : std::vector<std::int64_t>{4, 6});
+        if (shape.count() == 24)
+          next =
+              b.reshape(x, random() % 2 ? std::vector<std::int64_t>{2, 12} : std::vector<std::int64_t>{4, 6});
         break;
       default:
         if (shape.rank() > 0 && shape[0] > 2) next = b.slice_axis(x, 0, 1, shape[0], 1 + random() % 2);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-/// Graphs that several tests share. Each function fails the test (through `Result::value`) if a graph cannot be
-/// built.
+/// Graphs that several tests share. Each function fails the test (through `Result::value`) if a graph cannot
+/// be built.
 namespace halyard::fusion::samples {
 
 ops::Graph elementwise_chain(std::int64_t rows = 24, std::int64_t columns = 40);
@@ -19,7 +19,8 @@ ops::Graph layer_norm_residual(std::int64_t rows = 8, std::int64_t width = 96);
 ops::Graph linear_gelu_residual(std::int64_t rows = 40, std::int64_t in = 48, std::int64_t out = 64);
 /// The product's left operand is cast and scaled first.
 ops::Graph scaled_operand(std::int64_t rows = 16, std::int64_t inner = 32, std::int64_t columns = 24);
-/// Heads split off, attention with a mask, heads merged, as exporters write it: q, k, v of [batch, tokens, width].
+/// Heads split off, attention with a mask, heads merged, as exporters write it: q, k, v of [batch, tokens,
+/// width].
 ops::Graph attention(std::int64_t batch = 2, std::int64_t tokens = 15, std::int64_t heads = 3,
                      std::int64_t width = 96);
 /// Two gathers, a sum and a layer norm.

@@ -17,8 +17,9 @@ using ops::NodeId;
 using ops::Primitive;
 
 std::size_t count(const Graph& graph, Primitive primitive) {
-  return static_cast<std::size_t>(std::count_if(graph.nodes().begin(), graph.nodes().end(),
-                                                [&](const ops::Node& node) { return node.primitive == primitive; }));
+  return static_cast<std::size_t>(
+      std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                    [&](const ops::Node& node) { return node.primitive == primitive; }));
 }
 
 }  // namespace
@@ -134,7 +135,9 @@ TEST_CASE("values that live at the same time never share bytes, and others do") 
   for (std::uint32_t seed = 0; seed < 50; ++seed) {
     std::vector<Lifetime> random;
     std::uint64_t state = seed * 2654435761u + 1;
-    auto next = [&state](std::uint64_t below) { return (state = state * 6364136223846793005u + 1442695040888963407u), (state >> 33) % below; };
+    auto next = [&state](std::uint64_t below) {
+      return (state = state * 6364136223846793005u + 1442695040888963407u), (state >> 33) % below;
+    };
     for (int i = 0; i < 40; ++i) {
       auto first = static_cast<std::uint32_t>(next(50));
       random.push_back({next(5000) + 1, first, first + static_cast<std::uint32_t>(next(8))});

@@ -9,17 +9,18 @@
 
 namespace halyard::fusion {
 
-/// A kernel that a user wrote once with `TileBuilder` and runs on any device. Extents come from the tensors it is
-/// called with; its sums follow the canonical orders, whatever the device. Immutable, so thread-safe.
+/// A kernel that a user wrote once with `TileBuilder` and runs on any device. Extents come from the tensors
+/// it is called with; its sums follow the canonical orders, whatever the device. Immutable, so thread-safe.
 class CustomKernel {
  public:
-  /// Takes a builder whose `input`s and `output`s describe the kernel. Fails with the builder's first mistake.
+  /// Takes a builder whose `input`s and `output`s describe the kernel. Fails with the builder's first
+  /// mistake.
   static Result<CustomKernel> create(TileBuilder builder);
 
   const TileProgram& program() const { return kernel_.program; }
 
-  /// Enqueues it on the device's default queue: one tensor per `input`, in order; gives one per `output`. Errors
-  /// name the operand whose type or extents do not fit.
+  /// Enqueues it on the device's default queue: one tensor per `input`, in order; gives one per `output`.
+  /// Errors name the operand whose type or extents do not fit.
   Result<std::vector<DeviceTensor>> run(Compiler& compiler, std::span<const DeviceTensor> inputs) const;
   /// The same from and to host memory; waits.
   Result<std::vector<ops::HostTensor>> run(Compiler& compiler, std::span<const ops::HostTensor> inputs) const;

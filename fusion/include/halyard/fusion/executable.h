@@ -75,9 +75,9 @@ struct MemoryReport {
 
 class Compiler;
 
-/// A graph compiled for one device and its concrete shapes: kernels, a memory plan and a recorded command graph.
-/// Made by `Compiler::compile`. Shared ownership; keeps its device and kernels alive. Thread-safe: runs from
-/// several threads follow one another on the device.
+/// A graph compiled for one device and its concrete shapes: kernels, a memory plan and a recorded command
+/// graph. Made by `Compiler::compile`. Shared ownership; keeps its device and kernels alive. Thread-safe:
+/// runs from several threads follow one another on the device.
 class Executable {
  public:
   ~Executable();
@@ -96,8 +96,8 @@ class Executable {
   /// Inputs in the order of `graph.inputs()`, outputs in that of `graph.outputs()`. Waits for the result.
   /// `invalid_argument` names the input whose type or shape does not fit.
   Result<std::vector<ops::HostTensor>> run(std::span<const ops::HostTensor> inputs);
-  /// The same on device memory of this device: enqueued on its default queue and returned at once; whatever is
-  /// enqueued there later sees the outputs.
+  /// The same on device memory of this device: enqueued on its default queue and returned at once; whatever
+  /// is enqueued there later sees the outputs.
   Result<std::vector<DeviceTensor>> run(std::span<const DeviceTensor> inputs);
 
   /// How long each step took, in seconds, the shortest of `repeats` replays, and the shortest whole replay.
@@ -112,8 +112,8 @@ class Executable {
   Executable() = default;
   Status check_inputs(std::span<const ops::TensorType> types) const;
   Result<std::vector<DeviceTensor>> upload(hal::Queue& queue, std::span<const ops::HostTensor> inputs);
-  Result<std::vector<DeviceTensor>> enqueue(std::span<const DeviceTensor> inputs, hal::TimeStamps* time_stamps,
-                                            hal::SyncPoint* done);
+  Result<std::vector<DeviceTensor>> enqueue(std::span<const DeviceTensor> inputs,
+                                            hal::TimeStamps* time_stamps, hal::SyncPoint* done);
 
   Plan plan_;
   DeviceProfile profile_;
@@ -144,7 +144,8 @@ class Compiler {
   /// Plans, lowers, compiles and records. Errors name the operation or kernel at fault.
   Result<std::shared_ptr<Executable>> compile(const ops::Graph& graph, const CompileOptions& options = {});
   /// The executable of an equal graph compiled before with these options, or a new one.
-  Result<std::shared_ptr<Executable>> compile_cached(const ops::Graph& graph, const CompileOptions& options = {});
+  Result<std::shared_ptr<Executable>> compile_cached(const ops::Graph& graph,
+                                                     const CompileOptions& options = {});
 
   /// Over everything compiled so far; `kernels` counts the distinct ones held.
   CompileCounters counters() const;

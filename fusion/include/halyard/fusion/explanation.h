@@ -57,8 +57,9 @@ std::string to_json(const Explanation& explanation);
 /// A table per cluster, then boundaries with their reasons (`boundaries` false leaves them out).
 std::string to_table(const Explanation& explanation, bool boundaries = true);
 
-/// Writes each distinct kernel's tile program, thread program and generated code into `folder` (made if missing),
-/// named after its first cluster: "03_softmax.tile", ".thread", ".ll" or ".spv". Gives the number of kernels.
+/// Writes each distinct kernel's tile program, thread program and generated code into `folder` (made if
+/// missing), named after its first cluster: "03_softmax.tile", ".thread", ".ll" or ".spv". Gives the number
+/// of kernels.
 Result<std::size_t> emit(const Executable& executable, const std::filesystem::path& folder);
 
 /// Questions a test asks about a plan.

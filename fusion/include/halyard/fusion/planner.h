@@ -27,9 +27,9 @@ struct ClusterTile {
   std::vector<ops::NodeId> operands;
 };
 
-/// A constant operand of a product that is laid out in slivers of `tile_n` columns when the graph is compiled:
-/// element (batch, n, k) at ((batch * tiles + n / tile_n) * K + k) * tile_n + n mod tile_n, zeros after the last
-/// column. It is read from offset + batch[i] + k[j] + n[l] of the constant, in elements.
+/// A constant operand of a product that is laid out in slivers of `tile_n` columns when the graph is
+/// compiled: element (batch, n, k) at ((batch * tiles + n / tile_n) * K + k) * tile_n + n mod tile_n, zeros
+/// after the last column. It is read from offset + batch[i] + k[j] + n[l] of the constant, in elements.
 struct PackedWeight {
   std::uint32_t operand = 0;
   std::uint32_t tile_n = 1;
@@ -96,7 +96,8 @@ struct PlanOptions {
 /// Simplifies and partitions. Clusters merge while the modelled time falls: bytes and launches saved against
 /// recomputation, on-chip memory and parallelism. What can be merged is what `classify` accepts; there is no
 /// list of patterns here. `unsupported` names the node that has no kernel. Thread-safe.
-Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, const PlanOptions& options = {});
+Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile,
+                       const PlanOptions& options = {});
 
 /// Models one tile program under a schedule.
 ClusterCost estimate(const TileProgram& program, const Binding& binding, Pattern pattern,

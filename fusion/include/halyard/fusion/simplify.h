@@ -8,9 +8,9 @@
 namespace halyard::fusion {
 
 struct SimplifyOptions {
-  ops::NumericClass numeric;                ///< in which constants are folded
-  std::int64_t fold_elements = 1 << 16;     ///< no constant larger than this is made
-  std::int64_t fold_operations = 1 << 22;   ///< nor one that takes more multiply-adds or elements to compute
+  ops::NumericClass numeric;               ///< in which constants are folded
+  std::int64_t fold_elements = 1 << 16;    ///< no constant larger than this is made
+  std::int64_t fold_operations = 1 << 22;  ///< nor one that takes more multiply-adds or elements to compute
 };
 
 /// What was done, for explanations and tests.
