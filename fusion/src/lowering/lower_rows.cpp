@@ -150,11 +150,14 @@ std::vector<Schedule> row_schedules(const TileProgram& tiles, const Binding& bin
 
   std::int64_t bytes = RowPasses::staged_bytes(tiles, *staged, row, std::int64_t{team} * base.vector) * teams;
   bool can_stage = !staged->staged.empty() && bytes <= static_cast<std::int64_t>(profile.shared_bytes);
+  // The lanes of a software driver are a vector already: more in flight only spills.
+  std::vector<std::uint32_t> unrolls{8, 4, 16};
+  if (lanes)
+    unrolls = profile.cheap_barriers ? std::vector<std::uint32_t>{4, 1} : std::vector<std::uint32_t>{1, 4};
   std::vector<Schedule> schedules;
   for (bool stage : {true, false}) {
     if (stage && !can_stage) continue;
-    for (std::uint32_t unroll :
-         lanes ? std::vector<std::uint32_t>{4, 1} : std::vector<std::uint32_t>{8, 4, 16}) {
+    for (std::uint32_t unroll : unrolls) {
       Schedule schedule = base;
       schedule.stage_rows = stage;
       schedule.unroll = unroll;
