@@ -108,6 +108,7 @@ class Estimator {
   void compute();
   void prologue(TileId root, double repeats);
   void dot(const TileValue& value);
+  void operand_side(TileId operand, double repeats);
   bool reaches_sum(TileId root) const;
   double grain() const;
 
@@ -117,6 +118,7 @@ class Estimator {
   const Schedule& schedule_;
   const DeviceProfile& profile_;
   ClusterCost cost_;
+  double packed_bytes_ = 0;  ///< through the near caches
 };
 
 void Estimator::memory() {
@@ -176,9 +178,18 @@ void Estimator::dot(const TileValue& value) {
   double block_n = std::max<double>(schedule_.block_n, 64);
   // Of an attention's products the on-chip side is computed once; keys and values come anew for every block
   // of rows.
-  if (!attention) prologue(value.operands[0], std::max(1.0, columns / block_n));
+  if (!attention) operand_side(value.operands[0], std::max(1.0, columns / block_n));
   if (!attention || !reaches_sum(value.operands[1]))
-    prologue(value.operands[1], std::max(1.0, rows / block_m));
+    operand_side(value.operands[1], std::max(1.0, rows / block_m));
+}
+
+/// What it takes to bring a product's operand `repeats` times: one that is computed goes through a packed
+/// copy.
+void Estimator::operand_side(TileId operand, double repeats) {
+  const TileValue& value = program_.values[index(operand)];
+  if (value.op != TileOp::elementwise) return;
+  prologue(operand, repeats);
+  packed_bytes_ += 2 * repeats * positions(value.axes, binding_) * static_cast<double>(byte_size(value.type));
 }
 
 /// Whether a reduction or a product stands behind elementwise values in front of `root`.
@@ -224,6 +235,7 @@ double Estimator::grain() const {
 ClusterCost Estimator::run() {
   memory();
   compute();
+  cost_.memory_seconds += packed_bytes_ / profile_.cache_bytes_per_second;
   double stored = 1;
   for (const TileValue& value : program_.values)
     if (value.op == TileOp::store) stored = std::max(stored, positions(value.axes, binding_));

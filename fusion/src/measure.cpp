@@ -91,17 +91,19 @@ Result<double> cost_of_one_more(const Prepared& kernel, std::size_t count) {
 Result<hal::Measurements> measure_device(const std::shared_ptr<hal::Device>& device) {
   hal::Measurements result;
   DeviceProfile profile = make_profile(device->info());
-  // Software devices are slow, and their memory is the host's: half the size tells as much.
-  const std::int64_t count = device->info().software ? std::int64_t{8} << 20 : std::int64_t{16} << 20;
+  // Well beyond the last cache, yet short: a run that is not interrupted tells the rate.
+  const std::int64_t cache = static_cast<std::int64_t>(device->info().l3_bytes);
+  const std::int64_t count =
+      std::clamp<std::int64_t>(4 * cache / 16, std::int64_t{4} << 20, std::int64_t{64} << 20);
   HALYARD_ASSIGN(Prepared copy, prepare(device, profile, copy_kernel(count)));
-  HALYARD_ASSIGN(double copy_seconds, copy.best(1, 4));
+  HALYARD_ASSIGN(double copy_seconds, copy.best(1, 16));
   result.copy_bytes_per_second = static_cast<double>(count) * 8 / copy_seconds;
   HALYARD_ASSIGN(Prepared triad, prepare(device, profile, triad_kernel(count)));
-  HALYARD_ASSIGN(double triad_seconds, triad.best(1, 4));
+  HALYARD_ASSIGN(double triad_seconds, triad.best(1, 16));
   result.triad_bytes_per_second = static_cast<double>(count) * 16 / triad_seconds;
-  const std::int64_t extent = device->info().software ? 512 : 1024;
+  const std::int64_t extent = 512;  // long enough to reach the rate, short enough to escape preemption
   HALYARD_ASSIGN(Prepared product, prepare(device, profile, product_kernel(extent)));
-  HALYARD_ASSIGN(double product_seconds, product.best(1, 4));
+  HALYARD_ASSIGN(double product_seconds, product.best(1, 16));
   auto n = static_cast<double>(extent);
   result.flops_per_second[static_cast<std::size_t>(ElementType::f32)] = 2 * n * n * n / product_seconds;
   HALYARD_ASSIGN(Prepared small, prepare(device, profile, copy_kernel(64)));

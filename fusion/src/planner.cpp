@@ -10,6 +10,7 @@
 #include "expand_scans.h"
 #include "kernel_nodes.h"
 #include "pack_weight.h"
+#include "trials.h"
 
 namespace halyard::fusion {
 namespace {
@@ -17,16 +18,10 @@ namespace {
 using ops::NodeId;
 using GroupId = std::uint32_t;
 
-/// What a set of nodes would be as one kernel, or why it cannot be one.
-struct Trial {
-  std::optional<Cluster> cluster;
-  std::string reason;
-  double seconds() const { return cluster->cost.seconds; }
-};
-
 class Planner {
  public:
-  Planner(const ops::Graph& graph, const DeviceProfile& profile) : nodes_(graph), profile_(profile) {}
+  Planner(const ops::Graph& graph, const DeviceProfile& profile)
+      : nodes_(graph), profile_(profile), trials_(nodes_, profile) {}
 
   Status start();
   /// Puts every node back into a group of its own. What was tried is remembered.
@@ -35,7 +30,7 @@ class Planner {
   void recompute_in_readers();
   Result<std::vector<Cluster>> clusters(std::vector<Boundary>& boundaries);
   /// Remembers that this merged cluster cannot be lowered, and why.
-  void rule_out(const ClusterSpec& spec, std::string reason);
+  void rule_out(const ClusterSpec& spec, std::string reason) { trials_.rule_out(spec, std::move(reason)); }
 
  private:
   struct Group {
@@ -46,8 +41,9 @@ class Planner {
 
   std::vector<NodeId> united(const GroupSet& groups) const;
   std::vector<NodeId> stores_of(const std::vector<NodeId>& members, const GroupSet& absorbed) const;
-  static std::string key_of(const std::vector<NodeId>& members, const std::vector<NodeId>& stores);
-  const Trial& trial(std::vector<NodeId> members, std::vector<NodeId> stores);
+  const Trial& trial(std::vector<NodeId> members, std::vector<NodeId> stores) {
+    return trials_.get({std::move(members), std::move(stores)});
+  }
   const Trial& trial(const GroupSet& groups) {
     auto members = united(groups);
     auto stores = stores_of(members, groups);
@@ -76,7 +72,7 @@ class Planner {
   const DeviceProfile& profile_;
   std::vector<Group> groups_;
   std::unordered_map<std::uint32_t, std::vector<GroupId>> groups_of_;  ///< per node, the storing one first
-  std::unordered_map<std::string, Trial> trials_;
+  Trials trials_;
 };
 
 std::vector<NodeId> Planner::united(const GroupSet& groups) const {
@@ -105,79 +101,6 @@ std::vector<NodeId> Planner::stores_of(const std::vector<NodeId>& members, const
     if (needed) stores.push_back(member);
   }
   return stores;
-}
-
-std::string Planner::key_of(const std::vector<NodeId>& members, const std::vector<NodeId>& stores) {
-  std::string key;
-  for (NodeId member : members) key += fmt::format("{},", ops::index(member));
-  for (NodeId store : stores) key += fmt::format(";{}", ops::index(store));
-  return key;
-}
-
-void Planner::rule_out(const ClusterSpec& spec, std::string reason) {
-  Trial& trial = trials_[key_of(spec.members, spec.stores)];
-  trial.cluster.reset();
-  trial.reason = std::move(reason);
-}
-
-/// A kernel computes its stores where its pattern runs: what lives on other axes must be a kernel of its own.
-Status check_stores(const TileProgram& program, Pattern pattern) {
-  AxisSet reduced, all, result;
-  for (const TileValue& value : program.values) {
-    if (value.op == TileOp::reduce)
-      for (Axis axis : value.axes_list) reduced = reduced | AxisSet{axis};
-    if (value.op == TileOp::reduce || value.op == TileOp::store) all = all | value.axes;
-    if (value.op == TileOp::dot) result = value.axes;  // the last one's
-  }
-  bool products = pattern == Pattern::contraction || pattern == Pattern::attention;
-  for (const TileValue& value : program.values) {
-    if (value.op != TileOp::store || pattern == Pattern::map) continue;
-    if (products ? !(value.axes == result) : !value.axes.contains(all - reduced))
-      return fail(ErrorCode::unsupported, "one of its results lives on other axes than the rest");
-    AxisSet part = value.axes & reduced;
-    if (!products && !part.empty() && !(part == reduced))
-      return fail(ErrorCode::unsupported, "one of its results lives on a part of the axes it reduces");
-  }
-  return {};
-}
-
-Status check_sizes(const ClusterTile& tile, const DeviceProfile& profile) {
-  for (std::size_t i = 0; i < tile.program.operands.size(); ++i) {
-    std::uint64_t bytes =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(tile.binding.operand_elements[i], 0)) *
-        byte_size(tile.program.operands[i].type);
-    if (bytes > profile.max_buffer_range)
-      return fail(
-          ErrorCode::unsupported,
-          fmt::format("a tensor of {} bytes exceeds the {} bytes that a kernel of this device can address",
-                      bytes, profile.max_buffer_range));
-  }
-  return {};
-}
-
-const Trial& Planner::trial(std::vector<NodeId> members, std::vector<NodeId> stores) {
-  auto [found, added] = trials_.try_emplace(key_of(members, stores));
-  Trial& result = found->second;
-  if (!added) return result;
-  Cluster cluster;
-  cluster.spec = {std::move(members), std::move(stores)};
-  auto attempt = [&]() -> Status {
-    HALYARD_ASSIGN(cluster.tile, cluster_to_tile(nodes_.graph(), cluster.spec, nodes_.materialized()));
-    HALYARD_ASSIGN(cluster.pattern, classify(cluster.tile.program));
-    HALYARD_TRY(check_stores(cluster.tile.program, cluster.pattern));
-    HALYARD_TRY(check_sizes(cluster.tile, profile_));
-    HALYARD_ASSIGN(auto schedules, candidate_schedules(cluster.tile.program, cluster.tile.binding, profile_));
-    if (schedules.empty()) return fail(ErrorCode::unsupported, "no schedule fits the device");
-    cluster.schedule = schedules.front();
-    cluster.cost =
-        estimate(cluster.tile.program, cluster.tile.binding, cluster.pattern, cluster.schedule, profile_);
-    return {};
-  };
-  if (Status status = attempt(); status)
-    result.cluster = std::move(cluster);
-  else
-    result.reason = status.error().message;
-  return result;
 }
 
 void Planner::adopt(GroupId group) {
