@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 
@@ -239,7 +240,21 @@ int main(int count, char** words) {
       ->check(CLI::PositiveNumber);
   application.add_flag("--check", arguments.check,
                        "Also check batch invariance and kernel sharing; fail if anything disagrees");
+  bool test = false;
+  application.add_flag("--test", test,
+                       "As the test suite runs it: --check, one repeat, the model in HALYARD_TEST_MODEL");
   CLI11_PARSE(application, count, words);
+  if (test) {
+    constexpr int skipped = 77;
+    const char* folder = std::getenv("HALYARD_TEST_MODEL");
+    if (!folder || !std::filesystem::exists(std::filesystem::path(folder) / "model.onnx")) {
+      fmt::print("skipped: no model in HALYARD_TEST_MODEL (scripts/setup --with-model)\n");
+      return skipped;
+    }
+    arguments.model = folder;
+    arguments.repeats = 1;
+    arguments.check = true;
+  }
   if (Status status = run(arguments); !status) {
     fmt::print(stderr, "sentences: {}\n", status.error().message);
     return 1;
