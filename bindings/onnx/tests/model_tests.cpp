@@ -6,7 +6,8 @@
 #include <cstring>
 
 using namespace halyard;
-using onnx::Model;
+using halyard::onnx::InputShapes;
+using halyard::onnx::Model;
 
 namespace {
 
@@ -99,7 +100,7 @@ ops::HostTensor floats(ops::Shape shape, std::vector<float> values) {
 }
 
 std::vector<float> evaluate(const Model& model, const std::vector<ops::HostTensor>& inputs) {
-  onnx::InputShapes shapes;
+  InputShapes shapes;
   for (std::size_t i = 0; i < inputs.size(); ++i) shapes[model.inputs()[i].name] = inputs[i].shape();
   auto graph = model.graph(shapes);
   REQUIRE_MESSAGE(graph.has_value(), graph.error().message);
@@ -186,7 +187,7 @@ TEST_CASE("an input of the wrong shape, an unknown one and a missing one are nam
   auto model = writer.parse();
   REQUIRE(model.has_value());
   for (const auto& [shapes, text] :
-       {std::pair<onnx::InputShapes, const char*>{{{"x", ops::Shape{1, 3}}, {"z", ops::Shape{1}}},
+       {std::pair<InputShapes, const char*>{{{"x", ops::Shape{1, 3}}, {"z", ops::Shape{1}}},
                                                   "'x: f32[batch, 2]' cannot have shape [1, 3]"},
         {{{"x", ops::Shape{1, 2}}, {"z", ops::Shape{2}}}, "'z: f32[batch]' cannot have shape [2]"},
         {{{"x", ops::Shape{1, 2}}}, "'z: f32[batch]' is not given a shape"},
