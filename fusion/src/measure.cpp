@@ -17,16 +17,20 @@ struct Prepared {
   hal::Dispatch dispatch;
   std::shared_ptr<hal::Queue> queue;
 
-  /// The shortest of several runs of `count` dispatches in one submission, in seconds.
+  /// The shortest of several runs of `count` dispatches in one submission, in seconds. Slow devices run less
+  /// often.
   Result<double> best(std::size_t count, int runs) const {
+    constexpr double enough_seconds = 0.4;
     std::vector<hal::Command> commands(count, hal::Command(dispatch));
-    double least = std::numeric_limits<double>::infinity();
-    for (int i = 0; i <= runs; ++i) {
+    double least = std::numeric_limits<double>::infinity(), spent = 0;
+    for (int i = 0; i <= runs && spent < enough_seconds; ++i) {
       auto begin = std::chrono::steady_clock::now();
       HALYARD_ASSIGN(hal::SyncPoint done, queue->submit(commands));
       HALYARD_TRY(done.wait(std::chrono::seconds(60)));
       std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-      if (i > 0) least = std::min(least, took.count());  // the first run may compile
+      if (i == 0) continue;  // the first run may compile
+      least = std::min(least, took.count());
+      spent += took.count();
     }
     return least;
   }
@@ -79,6 +83,24 @@ TileBuilder product_kernel(std::int64_t extent) {
   return k;
 }
 
+/// Seconds of the largest of these sizes that a device of this speed runs in reasonable time; `size` becomes
+/// it.
+Result<double> best_of_sizes(const std::shared_ptr<hal::Device>& device, const DeviceProfile& profile,
+                             TileBuilder (*kernel)(std::int64_t), std::initializer_list<std::int64_t> sizes,
+                             std::int64_t& size) {
+  constexpr double long_enough = 5e-3;
+  double seconds = 0;
+  for (std::int64_t candidate : sizes) {
+    HALYARD_ASSIGN(Prepared prepared, prepare(device, profile, kernel(candidate)));
+    HALYARD_ASSIGN(seconds, prepared.best(1, 1));
+    size = candidate;
+    if (seconds < long_enough && candidate != std::data(sizes)[sizes.size() - 1]) continue;
+    HALYARD_ASSIGN(double more, prepared.best(1, 16));
+    return std::min(seconds, more);
+  }
+  return seconds;
+}
+
 /// The dispatches of one submission against one alone.
 Result<double> cost_of_one_more(const Prepared& kernel, std::size_t count) {
   HALYARD_ASSIGN(double one, kernel.best(1, 10));
@@ -95,17 +117,14 @@ Result<hal::Measurements> measure_device(const std::shared_ptr<hal::Device>& dev
   const std::int64_t cache = static_cast<std::int64_t>(device->info().l3_bytes);
   const std::int64_t count =
       std::clamp<std::int64_t>(4 * cache / 16, std::int64_t{4} << 20, std::int64_t{64} << 20);
-  HALYARD_ASSIGN(Prepared copy, prepare(device, profile, copy_kernel(count)));
-  HALYARD_ASSIGN(double copy_seconds, copy.best(1, 16));
-  result.copy_bytes_per_second = static_cast<double>(count) * 8 / copy_seconds;
-  HALYARD_ASSIGN(Prepared triad, prepare(device, profile, triad_kernel(count)));
-  HALYARD_ASSIGN(double triad_seconds, triad.best(1, 16));
-  result.triad_bytes_per_second = static_cast<double>(count) * 16 / triad_seconds;
-  const std::int64_t extent = 512;  // long enough to reach the rate, short enough to escape preemption
-  HALYARD_ASSIGN(Prepared product, prepare(device, profile, product_kernel(extent)));
-  HALYARD_ASSIGN(double product_seconds, product.best(1, 16));
-  auto n = static_cast<double>(extent);
-  result.flops_per_second[static_cast<std::size_t>(ElementType::f32)] = 2 * n * n * n / product_seconds;
+  std::int64_t size = 0;
+  HALYARD_ASSIGN(double copied, best_of_sizes(device, profile, copy_kernel, {1 << 16, 1 << 20, count}, size));
+  result.copy_bytes_per_second = static_cast<double>(size) * 8 / copied;
+  HALYARD_ASSIGN(double added, best_of_sizes(device, profile, triad_kernel, {1 << 16, 1 << 20, count}, size));
+  result.triad_bytes_per_second = static_cast<double>(size) * 16 / added;
+  HALYARD_ASSIGN(double multiplied, best_of_sizes(device, profile, product_kernel, {64, 192, 512}, size));
+  auto n = static_cast<double>(size);
+  result.flops_per_second[static_cast<std::size_t>(ElementType::f32)] = 2 * n * n * n / multiplied;
   HALYARD_ASSIGN(Prepared small, prepare(device, profile, copy_kernel(64)));
   HALYARD_ASSIGN(result.launch_seconds, cost_of_one_more(small, 65));
   HALYARD_ASSIGN(result.submit_seconds, small.best(1, 20));
