@@ -188,7 +188,7 @@ TEST_CASE("an input of the wrong shape, an unknown one and a missing one are nam
   REQUIRE(model.has_value());
   for (const auto& [shapes, text] :
        {std::pair<InputShapes, const char*>{{{"x", ops::Shape{1, 3}}, {"z", ops::Shape{1}}},
-                                                  "'x: f32[batch, 2]' cannot have shape [1, 3]"},
+                                            "'x: f32[batch, 2]' cannot have shape [1, 3]"},
         {{{"x", ops::Shape{1, 2}}, {"z", ops::Shape{2}}}, "'z: f32[batch]' cannot have shape [2]"},
         {{{"x", ops::Shape{1, 2}}}, "'z: f32[batch]' is not given a shape"},
         {{{"q", ops::Shape{1, 2}}}, "no input 'q'"}}) {

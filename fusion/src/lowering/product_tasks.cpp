@@ -53,8 +53,9 @@ class TaskProduct {
       // A kernel may hold two products (attention): the second one's arrays get a number.
       const auto number = build_.program().shared.size();
       for (const auto& known : build_.program().shared)
-        if (known.name == name) return build_.shared(name + std::to_string(number), product_.accumulator,
-                                                     static_cast<std::uint32_t>(count));
+        if (known.name == name)
+          return build_.shared(name + std::to_string(number), product_.accumulator,
+                               static_cast<std::uint32_t>(count));
       return build_.shared(name, product_.accumulator, static_cast<std::uint32_t>(count));
     };
     if (block_.pack_a) a_scratch_ = array("a_block", block_.block_m * room_);

@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::size_t header_bytes = 24;
   std::span<const std::byte> payload = given.subspan(size > header_bytes ? header_bytes : size);
   std::vector<std::byte> repaired(header_bytes);
-  const unsigned char head[8] = {'H', 'y', 'T', 'P', thread_program_version & 0xff, thread_program_version >> 8};
+  const unsigned char head[8] = {
+      'H', 'y', 'T', 'P', thread_program_version & 0xff, thread_program_version >> 8};
   std::uint64_t count = payload.size();
   std::uint64_t checksum = XXH64(payload.data(), payload.size(), 0);
   std::memcpy(repaired.data(), head, 8);

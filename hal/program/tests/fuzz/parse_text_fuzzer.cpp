@@ -1,5 +1,5 @@
-// Any text given to `parse_text`; what is accepted goes through the verifier, and if that accepts it too, through
-// the printer and back.
+// Any text given to `parse_text`; what is accepted goes through the verifier, and if that accepts it too,
+// through the printer and back.
 #include <halyard/program/text.h>
 #include <halyard/program/verify.h>
 #include <cstdint>
