@@ -211,9 +211,10 @@ class TileBuilder {
   std::optional<Error> error_;
 };
 
-/// The binding of a hand-written kernel (`input`, `output`) whose tensors are row-major without gaps: `extents`
-/// are those of its axes, in order of creation. Fails if one is negative or their number is wrong.
-Result<Binding> contiguous_binding(const TileBuilder::Finished& kernel, const std::vector<std::int64_t>& extents);
+/// The binding of a hand-written kernel (`input`, `output`) whose tensors are row-major without gaps:
+/// `extents` are those of its axes, in order of creation. Fails if one is negative or their number is wrong.
+Result<Binding> contiguous_binding(const TileBuilder::Finished& kernel,
+                                   const std::vector<std::int64_t>& extents);
 
 Tile operator+(Tile a, Tile b);
 Tile operator-(Tile a, Tile b);

@@ -104,9 +104,9 @@ enum class Op : std::uint16_t {
   // ---- control
   for_loop = 90,  ///< (lower, upper, step > 0, initial…); blocks[0] takes (induction variable, carried…) and
                   ///< yields carried…; `immediate` = unroll hint (0 none)
-  if_else = 91,  ///< (boolean scalar); blocks[0] and blocks[1] yield the results
-  yield = 92,    ///< ends a block
-  comment = 99,  ///< `note` alone; no effect
+  if_else = 91,   ///< (boolean scalar); blocks[0] and blocks[1] yield the results
+  yield = 92,     ///< ends a block
+  comment = 99,   ///< `note` alone; no effect
 };
 
 enum class Builtin : std::uint8_t {
