@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 namespace halyard::ops {
 namespace {
@@ -36,6 +37,16 @@ auto with_type(ElementType element, Function&& function) {
   }
 }
 
+/// Truncated and saturated, NaN as 0: as a cast, and without C++'s undefined conversions.
+template <class T>
+T saturated(double value) {
+  double beyond = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  if (std::isnan(value)) return 0;
+  if (value >= beyond) return std::numeric_limits<T>::max();
+  if (value <= (std::is_signed_v<T> ? -beyond : 0.0)) return std::numeric_limits<T>::min();
+  return static_cast<T>(value);
+}
+
 std::uint64_t bits_from_double(ElementType element, double value) {
   if (element == ElementType::f16) return f16_from_double(value);
   if (element == ElementType::bf16) return bf16_from_double(value);
@@ -45,11 +56,8 @@ std::uint64_t bits_from_double(ElementType element, double value) {
     T converted;
     if constexpr (std::is_floating_point_v<T>)
       converted = static_cast<T>(value);
-    else if constexpr (std::is_signed_v<T>)
-      converted = static_cast<T>(static_cast<std::int64_t>(value));
     else
-      converted = static_cast<T>(value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
-                                           : static_cast<std::uint64_t>(value));
+      converted = saturated<T>(value);
     std::uint64_t bits = 0;
     std::memcpy(&bits, &converted, sizeof(T));
     return bits;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <halyard/ops/compositions.h>
 #include <halyard/ops/tensor.h>
-#include <cmath>
 #include "tensor_node.h"
 
 /// The operations on tensors: each records what GraphBuilder or a composition builds.
@@ -23,7 +22,7 @@ Tensor binary(Primitive primitive, const Tensor& a, const Tensor& b) {
 
 /// A number beside a tensor takes its type, and must have a value there.
 Tensor number_like(const Tensor& tensor, double number) {
-  if (!is_float(tensor.element()) && number != std::trunc(number))
+  if (!is_float(tensor.element()) && HostTensor::scalar(tensor.element(), number).at(0) != number)
     throw TensorError({ErrorCode::invalid_argument, fmt::format("{} is no {}: cast the tensor to f32 first",
                                                                 number, name(tensor.element()))});
   return record({}, [&](GraphBuilder& builder, Ids) -> Result<NodeId> {

@@ -1,5 +1,6 @@
 #include <halyard/ops/tensor.h>
 #include <filesystem>
+#include <limits>
 #include <sstream>
 #include <thread>
 #include "test_tensors.h"
@@ -67,6 +68,9 @@ TEST_CASE("comparisons give booleans that where and logic take") {
 
 TEST_CASE("a number that the type cannot hold is refused, not truncated") {
   CHECK_THROWS_AS(Tensor::from<std::int32_t>({1}) * 0.5, TensorError);
+  CHECK_THROWS_AS(Tensor::from<std::int32_t>({1}) + 3e9, TensorError);
+  CHECK_THROWS_AS(Tensor::from<std::uint8_t>({1}) + -1, TensorError);
+  CHECK_THROWS_AS(Tensor::from<std::int64_t>({1}) < std::numeric_limits<double>::infinity(), TensorError);
 }
 
 TEST_CASE("slicing follows NumPy: numbers, slices, ellipsis and new axes") {

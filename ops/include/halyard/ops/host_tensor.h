@@ -78,8 +78,8 @@ class HostTensor {
   static Result<HostTensor> from_values(Shape shape, const std::vector<T>& values) {
     return from_values<T>(std::move(shape), std::span<const T>(values));
   }
-  /// A scalar of any type, converted as the `constant` of a thread program: rounded to nearest, integers
-  /// exact.
+  /// A scalar of any type, converted as by the `cast` primitive: floats round to nearest, integers truncate
+  /// and saturate, NaN becomes 0 there.
   static HostTensor scalar(ElementType element, double value);
   /// A scalar with the given bits.
   static HostTensor scalar_bits(ElementType element, std::uint64_t bits);
