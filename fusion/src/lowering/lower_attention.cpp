@@ -342,8 +342,11 @@ class AttentionLowering {
     std::vector<TileId> stored;
     for (TileId store : l_.stores()) stored.push_back(l_.value(store).operands[0]);
     product.before_rows = [this, stored](Frame& frame) { l_.evaluate_available(stored, frame); };
-    product.consume = [&](Frame& frame, const ProductPlace&, ValueId accumulated) {
+    product.prepare = [this, stored](Frame& frame, ValueId accumulated) {
       frame.know(attention_.result, l_.convert(accumulated, l_.value(attention_.result).type));
+      for (TileId value : stored) l_.evaluate(value, frame);
+    };
+    product.consume = [&](Frame& frame, const ProductPlace&, ValueId) {
       for (TileId store : l_.stores()) l_.store(store, frame);
     };
     ProductBlock part = block();

@@ -52,7 +52,7 @@ class ColumnLowering {
                  [&](Frame& row, std::span<const VectorPart> parts) { columns(row, parts); });
     bool tasks = l_.profile.model == ExecutionModel::tasks;
     return l_.finish({static_cast<std::uint32_t>(groups), 1, 1}, tasks ? 1 : schedule_.lanes, 0,
-                     "columns; " + to_text(schedule_));
+                     Lowering::compiled_in(schedule_));
   }
 
  private:

@@ -205,8 +205,11 @@ Result<LoweredKernel> lower_contraction(const TileProgram& tiles, const Binding&
   std::vector<TileId> stored;
   for (TileId store : l.stores()) stored.push_back(l.value(store).operands[0]);
   product.before_rows = [&](Frame& frame) { l.evaluate_available(stored, frame); };
-  product.consume = [&](Frame& frame, const ProductPlace&, ValueId accumulated) {
+  product.prepare = [&](Frame& frame, ValueId accumulated) {
     frame.know(dot, l.convert(accumulated, l.value(dot).type));
+    for (TileId value : stored) l.evaluate(value, frame);
+  };
+  product.consume = [&](Frame& frame, const ProductPlace&, ValueId) {
     for (TileId store : l.stores()) l.store(store, frame);
   };
 

@@ -64,7 +64,8 @@ Result<LoweredKernel> lower_map(const TileProgram& tiles, const Binding& binding
     groups = std::max(groups, deal_out(lowering, nest.space, schedule, nest.stores, 0, body));
   }
   std::uint32_t lanes = profile.model == ExecutionModel::tasks ? 1 : schedule.lanes;
-  return lowering.finish({static_cast<std::uint32_t>(groups), 1, 1}, lanes, 0, "map; " + to_text(schedule));
+  return lowering.finish({static_cast<std::uint32_t>(groups), 1, 1}, lanes, 0,
+                         Lowering::compiled_in(schedule));
 }
 
 namespace {

@@ -48,7 +48,7 @@ class RowLowering {
     if (rows > 0) emit(team_lanes, teams, rows);
     std::int64_t groups = rows > 0 ? ceil_div(rows, rows_per_team_ * teams) : 1;
     return l_.finish({static_cast<std::uint32_t>(groups), 1, 1}, workgroup, team_lanes > 1 ? team_lanes : 0,
-                     "rows; " + to_text(schedule_));
+                     Lowering::compiled_in(schedule_));
   }
 
  private:

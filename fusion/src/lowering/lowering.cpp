@@ -262,6 +262,12 @@ MemoryRef Lowering::buffer(std::uint32_t operand) {
   return memory;
 }
 
+std::string Lowering::compiled_in(Schedule schedule) {
+  if (schedule.pattern != Pattern::contraction && schedule.pattern != Pattern::attention)
+    schedule.block_rows = schedule.block_n = 1;
+  return to_text(schedule);
+}
+
 void Lowering::complain(ErrorCode code, std::string message) {
   if (!error_) error_ = Error{code, std::move(message)};
 }

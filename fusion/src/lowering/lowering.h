@@ -137,6 +137,11 @@ class Lowering {
   /// team has the result.
   ValueId fold(Reduction reduction, std::vector<ValueId> vectors, std::uint32_t team);
 
+  /// What of a schedule the thread program has compiled in. For maps and reductions the sizes of blocks are
+  /// scalars, and naming them in the kernel's note would give kernels of one shape class different texts,
+  /// hence different cache keys.
+  static std::string compiled_in(Schedule schedule);
+
   void complain(ErrorCode code, std::string message);
   bool failed() const { return error_.has_value(); }
 

@@ -41,12 +41,17 @@ using Provider = std::function<ValueId(Frame&, const ProductPlace&)>;
 /// Takes one vector of results, at a place that exists (rows and columns beyond the end are guarded or
 /// masked).
 using Consumer = std::function<void(Frame&, const ProductPlace&, ValueId accumulated)>;
+/// Computes what will be consumed, at a place that may repeat the last row: no stores. Tasks do so for a
+/// whole tile before they consume any of it, so that the long chains of an epilogue overlap instead of
+/// waiting behind a branch each.
+using Preparer = std::function<void(Frame&, ValueId accumulated)>;
 
 struct Product {
   ProductAxes axes;
   ElementType accumulator = ElementType::f32;
-  Provider a;  ///< at (m, k): one lane, or as many as the frame has when packed along k
-  Provider b;  ///< at (k, n): as many lanes as the frame has
+  Provider a;        ///< at (m, k): one lane, or as many as the frame has when packed along k
+  Provider b;        ///< at (k, n): as many lanes as the frame has
+  Preparer prepare;  ///< optional
   Consumer consume;
   /// Evaluated at a frame with the column coordinates alone, before its rows: what the consumer needs per
   /// column.

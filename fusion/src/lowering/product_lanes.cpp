@@ -163,6 +163,7 @@ class LaneProduct {
           l_.when(row_exists, {}, [&] {
             Frame frame = column_values.inner();
             l_.decompose(frame, product_.axes.m, row_[r]);
+            if (product_.prepare) product_.prepare(frame, sums[r * groups_ + g]);
             product_.consume(frame, {row_[r], column_[g], program::no_value}, sums[r * groups_ + g]);
             return std::vector<ValueId>{};
           });

@@ -242,20 +242,30 @@ class TaskProduct {
   }
 
   void finish_tile(ValueId sliver, ValueId tile, const Tile& results) {
+    std::vector<ValueId> rows, columns;
+    for (std::uint32_t r = 0; r < block_.tile_m; ++r) rows.push_back(l_.add(first_row(tile), r));
+    std::vector<Frame> column_values;
     for (std::uint32_t v = 0; v < vectors_; ++v) {
-      ValueId column = l_.add(first_column(sliver), v * block_.vector);
-      Frame column_values = column_frame(outer_, column, true);
-      if (product_.before_rows) product_.before_rows(column_values);
-      for (std::uint32_t r = 0; r < block_.tile_m; ++r) {
-        ValueId row = l_.add(first_row(tile), r);
-        ValueId exists = whole_rows() ? build_.boolean(true) : l_.less(row, row_count_);
-        l_.when(exists, {}, [&] {
-          Frame frame = column_values.inner();
-          l_.decompose(frame, product_.axes.m, row);
-          product_.consume(frame, {row, column, program::no_value}, results[r * vectors_ + v]);
-          return std::vector<ValueId>{};
-        });
+      columns.push_back(l_.add(first_column(sliver), v * block_.vector));
+      column_values.push_back(column_frame(outer_, columns.back(), true));
+      if (product_.before_rows) product_.before_rows(column_values.back());
+    }
+    std::vector<Frame> places;
+    for (std::uint32_t r = 0; r < block_.tile_m; ++r)
+      for (std::uint32_t v = 0; v < vectors_; ++v) {
+        places.push_back(column_values[v].inner());
+        l_.decompose(places.back(), product_.axes.m, clamped_row(rows[r]));
+        if (product_.prepare) product_.prepare(places.back(), results[r * vectors_ + v]);
       }
+    for (std::uint32_t r = 0; r < block_.tile_m; ++r) {
+      ValueId exists = whole_rows() ? build_.boolean(true) : l_.less(rows[r], row_count_);
+      l_.when(exists, {}, [&] {
+        for (std::uint32_t v = 0; v < vectors_; ++v) {
+          Frame frame = places[r * vectors_ + v].inner();
+          product_.consume(frame, {rows[r], columns[v], program::no_value}, results[r * vectors_ + v]);
+        }
+        return std::vector<ValueId>{};
+      });
     }
   }
 
