@@ -157,12 +157,12 @@ struct Tile {
 
 /// Builds a tile program and its binding together. Mistakes are collected and reported by `finish`.
 /// For kernels written by hand the tensor forms (`input`, `output`) suffice:
+/// see examples/custom_kernel. Give each input a statement of its own: tensors are passed in the order of the
+/// `input` calls, and C++ does not say in which order the two sides of a + are evaluated.
 ///
-///     TileBuilder k("residual_rms_norm");
-///     Axis row = k.axis("row"), col = k.axis("col");
-///     Tile h = k.input("x", ElementType::f32, {row, col}) + k.input("residual", ElementType::f32, {row,
-///     col}); Tile mean_square = k.sum(h * h, {col}) / k.extent({col}, ElementType::f32); k.output("y", h *
-///     rsqrt(mean_square + 1e-6f) * k.input("weight", ElementType::f32, {col}));
+///     Tile x = k.input("x", ElementType::f32, {row, col});
+///     k.output("y", x / sqrt(k.sum(x * x, {col})));
+///
 ///
 /// Their extents and strides come from the tensors the kernel is called with (`CustomKernel`).
 class TileBuilder {
