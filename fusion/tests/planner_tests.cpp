@@ -3,6 +3,8 @@
 #include <halyard/fusion/explanation.h>
 #include <halyard/fusion/planner.h>
 #include <halyard/ops/reference.h>
+#include <halyard/program/serialize.h>
+#include <set>
 #include "interpret_plan.h"
 #include "pinned_profiles.h"
 #include "sample_graphs.h"
@@ -30,6 +32,20 @@ TEST_CASE("an elementwise chain with two outputs is one kernel") {
     CHECK(plan.clusters.size() == 1);
     CHECK(Inspector(plan).count(Pattern::map) == 1);
     CHECK(plan.clusters[0].spec.stores.size() == 2);
+  }
+}
+
+TEST_CASE("after one length of each residue and bucket, further lengths of a model need no new kernel") {
+  for (const char* profile : profiles) {
+    CAPTURE(profile);
+    std::set<std::vector<std::byte>> kernels;
+    for (std::int64_t tokens = 33; tokens < 53; ++tokens) {
+      const std::size_t before = kernels.size();
+      for (const Cluster& cluster : planned(samples::encoder_layer(1, tokens), profile).clusters)
+        kernels.insert(program::serialize(cluster.kernel.program));
+      CAPTURE(tokens);
+      if (tokens >= 49) CHECK(kernels.size() == before);
+    }
   }
 }
 
