@@ -60,18 +60,33 @@ Result<ops::Graph> Encoder::graph(const std::vector<ops::HostTensor>& inputs) co
   return whole;
 }
 
-Result<Measured> run_on(fusion::Compiler& compiler, const ops::Graph& graph,
-                        const std::vector<ops::HostTensor>& inputs, const fusion::CompileOptions& options,
-                        int repeats) {
-  HALYARD_ASSIGN(auto executable, compiler.compile(graph, options));
-  HALYARD_ASSIGN(std::vector<ops::HostTensor> outputs, executable->run(inputs));
-  HALYARD_ASSIGN(fusion::Executable::Timings timings, executable->measure(inputs, repeats));
-  const fusion::Explanation explanation = fusion::explain(*executable, &timings);
-  Measured measured{.embeddings = outputs.back(),
-                    .launches = executable->steps().size(),
+Result<Trial> Trial::start(fusion::Compiler& compiler, const ops::Graph& graph,
+                           std::vector<ops::HostTensor> inputs, const fusion::CompileOptions& options) {
+  Trial trial;
+  trial.inputs_ = std::move(inputs);
+  HALYARD_ASSIGN(trial.executable_, compiler.compile(graph, options));
+  HALYARD_ASSIGN(std::vector<ops::HostTensor> outputs, trial.executable_->run(trial.inputs_));
+  trial.embeddings_ = std::move(outputs.back());
+  trial.timings_.total = std::numeric_limits<double>::infinity();
+  return trial;
+}
+
+Status Trial::time_once() {
+  HALYARD_ASSIGN(fusion::Executable::Timings now, executable_->measure(inputs_, 1));
+  timings_.total = std::min(timings_.total, now.total);
+  if (timings_.steps.empty()) timings_.steps = now.steps;
+  for (std::size_t i = 0; i < now.steps.size(); ++i)
+    timings_.steps[i] = std::min(timings_.steps[i], now.steps[i]);
+  return {};
+}
+
+Measured Trial::measured() const {
+  const fusion::Explanation explanation = fusion::explain(*executable_, &timings_);
+  Measured measured{.embeddings = embeddings_,
+                    .launches = executable_->steps().size(),
                     .bytes = explanation.bytes,
-                    .seconds = timings.total,
-                    .kernels = executable->counters()};
+                    .seconds = timings_.total,
+                    .kernels = executable_->counters()};
   for (const fusion::ClusterExplanation& cluster : explanation.clusters)
     if (cluster.measured_seconds) measured.seconds_by_kind[cluster.kind] += *cluster.measured_seconds;
   return measured;

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,21 @@ struct Measured {
   halyard::fusion::CompileCounters kernels;
 };
 
-halyard::Result<Measured> run_on(halyard::fusion::Compiler& compiler, const halyard::ops::Graph& graph,
-                                 const std::vector<halyard::ops::HostTensor>& inputs,
-                                 const halyard::fusion::CompileOptions& options, int repeats);
+/// One graph compiled for one device, and what its runs showed so far.
+class Trial {
+ public:
+  /// Compiles, and runs once.
+  static halyard::Result<Trial> start(halyard::fusion::Compiler& compiler, const halyard::ops::Graph& graph,
+                                      std::vector<halyard::ops::HostTensor> inputs,
+                                      const halyard::fusion::CompileOptions& options);
+  /// One more run, timed; the shortest times are kept.
+  halyard::Status time_once();
+  Measured measured() const;
+
+ private:
+  Trial() = default;
+  std::vector<halyard::ops::HostTensor> inputs_;
+  std::shared_ptr<halyard::fusion::Executable> executable_;
+  halyard::ops::HostTensor embeddings_;
+  halyard::fusion::Executable::Timings timings_;
+};

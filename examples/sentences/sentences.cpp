@@ -41,17 +41,23 @@ struct DeviceResult {
   bool keeps_subnormals = true;
 };
 
+/// On a terminal, a line that the next one replaces.
+void show_progress(const std::string& line) {
+  if (isatty(fileno(stdout))) fmt::print("\r  {}\033[K", line);
+  std::fflush(stdout);
+}
+
 /// A line that shows how far a compilation is, erased when done.
 fusion::CompileOptions with_progress(std::string title, ops::Fusion fuse) {
   fusion::CompileOptions options;
   options.fusion = fuse;
   options.progress = [title = std::move(title),
                       last = std::uint32_t{0}](const fusion::CompileProgress& progress) mutable {
-    const bool terminal = isatty(fileno(stdout));
-    if (terminal)
-      fmt::print("\r  {}: kernel {} of {}\033[K", title, progress.done, progress.total);
-    else if (progress.done == progress.total || progress.done >= last + 20)
-      fmt::print("  {}: kernel {} of {}\n", title, last = progress.done, progress.total);
+    const std::string line = fmt::format("{}: kernel {} of {}", title, progress.done, progress.total);
+    show_progress(line);
+    if (isatty(fileno(stdout)) || (progress.done != progress.total && progress.done < last + 20)) return;
+    last = progress.done;
+    fmt::print("  {}\n", line);
     std::fflush(stdout);
   };
   return options;
@@ -114,10 +120,18 @@ Result<DeviceResult> run_device(const std::string& uri, const ops::Graph& graph,
   DeviceResult result{.uri = device->info().uri, .name = device->info().name};
   result.fused_fma = compiler->profile().fused_fma;
   result.keeps_subnormals = compiler->profile().keeps_subnormals;
-  HALYARD_ASSIGN(result.unfused, run_on(*compiler, graph, inputs,
-                                        with_progress(uri + " unfused", ops::Fusion::off), repeats));
-  HALYARD_ASSIGN(result.fused,
-                 run_on(*compiler, graph, inputs, with_progress(uri + " fused", ops::Fusion::on), repeats));
+  HALYARD_ASSIGN(Trial unfused,
+                 Trial::start(*compiler, graph, inputs, with_progress(uri + " unfused", ops::Fusion::off)));
+  HALYARD_ASSIGN(Trial fused,
+                 Trial::start(*compiler, graph, inputs, with_progress(uri + " fused", ops::Fusion::on)));
+  // In turns, so that both meet the same machine.
+  for (int i = 0; i < repeats; ++i) {
+    show_progress(fmt::format("{}: run {} of {}", uri, i + 1, repeats));
+    HALYARD_TRY(unfused.time_once());
+    HALYARD_TRY(fused.time_once());
+  }
+  result.unfused = unfused.measured();
+  result.fused = fused.measured();
   end_progress();
   return result;
 }
@@ -132,17 +146,18 @@ Result<bool> compare(const std::vector<DeviceResult>& results, const ops::Graph&
   bool all_equal = true;
   for (const DeviceResult& result : results) {
     fusion::CompileOptions options;
-    HALYARD_ASSIGN(Measured own, run_on(*compiler, graph, inputs, options, 1));
+    HALYARD_ASSIGN(Trial own, Trial::start(*compiler, graph, inputs, options));
     options.numeric_class = ops::NumericClass{.fused_fma = result.fused_fma};
-    HALYARD_ASSIGN(Measured same_class, run_on(*compiler, graph, inputs, options, 1));
-    const bool equal = ops::same_bits(result.fused.embeddings, same_class.embeddings);
+    HALYARD_ASSIGN(Trial same_class, Trial::start(*compiler, graph, inputs, options));
+    const bool equal = ops::same_bits(result.fused.embeddings, same_class.measured().embeddings);
     all_equal = all_equal && equal;
-    fmt::print("  {:<12} largest difference {:.1e}; in its class ({}{}): {}\n", result.uri,
-               largest_difference(result.fused.embeddings, own.embeddings),
-               result.fused_fma ? "fused" : "unfused", result.keeps_subnormals ? "" : ", flushes subnormals",
-               equal ? "same bits"
-                     : fmt::format("BITS DIFFER, by at most {:.1e}",
-                                   largest_difference(result.fused.embeddings, same_class.embeddings)));
+    fmt::print(
+        "  {:<12} largest difference {:.1e}; in its class ({}{}): {}\n", result.uri,
+        largest_difference(result.fused.embeddings, own.measured().embeddings),
+        result.fused_fma ? "fused" : "unfused", result.keeps_subnormals ? "" : ", flushes subnormals",
+        equal ? "same bits"
+              : fmt::format("BITS DIFFER, by at most {:.1e}",
+                            largest_difference(result.fused.embeddings, same_class.measured().embeddings)));
   }
   return all_equal;
 }

@@ -45,13 +45,20 @@ Emitter::MemoryLayout Emitter::layout(MemoryRef memory) {
   return result;
 }
 
+Id Emitter::paired_type(MemoryRef memory, const MemoryLayout& layout, std::uint32_t lanes) {
+  const bool wanted = options_.loads_in_pairs && !uses_physical_addresses() && lanes % 2 == 0 &&
+                      layout.unit_bytes == 4 && program_.buffers[memory.index].access == Access::read;
+  return wanted ? vector_of(element_type(ElementType::u64), lanes / 2) : 0;
+}
+
 Emitter::View& Emitter::view(MemoryRef memory, std::uint32_t lanes) {
   auto [place, is_new] = buffer_views_.try_emplace({memory.index, lanes});
   View& view = place->second;
   if (!is_new) return view;
   const program::BufferParameter& buffer = program_.buffers[memory.index];
   MemoryLayout kept = layout(memory);
-  Id vector = vector_of(kept.unit_type, lanes);
+  view.read_as = paired_type(memory, kept, lanes);
+  Id vector = view.read_as != 0 ? view.read_as : vector_of(kept.unit_type, lanes);
   Id array = module_.type_runtime_array(vector, lanes * kept.unit_bytes);
   Id block = module_.type_structure({&array, 1});
   module_.decorate(block, spv::DecorationBlock);
@@ -144,6 +151,8 @@ Id Emitter::load_unit(MemoryRef memory, const MemoryLayout& layout, std::uint32_
   Id type = vector_of(layout.unit_type, lanes);
   if (memory.space == MemoryRef::Space::buffer && uses_physical_addresses())
     return emit(spv::OpLoad, type, {from, spv::MemoryAccessAlignedMask, lanes * layout.unit_bytes});
+  Id read_as = memory.space == MemoryRef::Space::buffer ? view(memory, lanes).read_as : 0;
+  if (read_as != 0) return emit(spv::OpBitcast, type, {emit(spv::OpLoad, read_as, {from})});
   return emit(spv::OpLoad, type, {from});
 }
 

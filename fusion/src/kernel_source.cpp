@@ -57,6 +57,8 @@ Result<KernelSource> print_spirv(const program::Program& program, const hal::Dev
   options.keeps_subnormals = info.declares_keeps_subnormals.bits;
   options.rounds_to_even = info.declares_rounds_to_even.bits;
   options.keeps_nan = info.declares_keeps_nan.bits;
+  options.loads_in_pairs = info.quirk(hal::quirk::loads_cost_per_element).value_or(0) != 0 &&
+                           info.arithmetic_types.has(ElementType::u64);
   options.names = false;
   HALYARD_ASSIGN(std::vector<std::uint32_t> words, emit_spirv(program, options));
   KernelSource source;

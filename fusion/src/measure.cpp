@@ -113,10 +113,13 @@ Result<double> cost_of_one_more(const Prepared& kernel, std::size_t count) {
 Result<hal::Measurements> measure_device(const std::shared_ptr<hal::Device>& device) {
   hal::Measurements result;
   DeviceProfile profile = make_profile(device->info());
-  // Well beyond the last cache, yet short: a run that is not interrupted tells the rate.
+  // Well beyond the last cache, yet short (a run that is not interrupted tells the rate), and no more than
+  // one binding may span.
   const std::int64_t cache = static_cast<std::int64_t>(device->info().l3_bytes);
-  const std::int64_t count =
-      std::clamp<std::int64_t>(4 * cache / 16, std::int64_t{4} << 20, std::int64_t{64} << 20);
+  const auto bindable = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(profile.max_buffer_range, std::uint64_t{1} << 40) / sizeof(float));
+  const std::int64_t count = std::min(
+      bindable, std::clamp<std::int64_t>(4 * cache / 16, std::int64_t{4} << 20, std::int64_t{64} << 20));
   std::int64_t size = 0;
   HALYARD_ASSIGN(double copied, best_of_sizes(device, profile, copy_kernel, {1 << 16, 1 << 20, count}, size));
   result.copy_bytes_per_second = static_cast<double>(size) * 8 / copied;

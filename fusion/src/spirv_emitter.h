@@ -41,6 +41,7 @@ class Emitter {
     Id variable = 0;
     Id pointer_type = 0;        ///< to one vector
     Id block_pointer_type = 0;  ///< device addresses: to the whole block
+    Id read_as = 0;             ///< what the array holds where that is not the vector but its bits in pairs
   };
 
   // ---- interface (emit_spirv.cpp)
@@ -111,6 +112,8 @@ class Emitter {
   bool can_store(ElementType element) const;
   MemoryLayout layout(program::MemoryRef memory);
   View& view(program::MemoryRef memory, std::uint32_t lanes);
+  /// The vector of 64-bit integers as which `lanes` units are read, or 0.
+  Id paired_type(program::MemoryRef memory, const MemoryLayout& layout, std::uint32_t lanes);
   void declare_shared();
   std::uint32_t shared_lanes(std::uint32_t number) const;
   Id base_address(std::uint32_t buffer, const View& view);

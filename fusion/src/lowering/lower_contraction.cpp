@@ -43,8 +43,8 @@ std::int64_t extent_of(const Binding& binding, const std::vector<Axis>& axes) {
 }
 
 struct OperandFacts {
-  bool is_load = false;       ///< a load, perhaps converted: cheap to evaluate again
-  bool unit_along_n = false;  ///< neighbours along the last n axis are neighbours in memory
+  bool is_load = false;     ///< a load, perhaps converted: cheap to evaluate again
+  bool contiguous = false;  ///< neighbours along the axis asked about are neighbours in memory
   bool constant = false;
 };
 
@@ -61,7 +61,7 @@ OperandFacts operand_facts(const TileProgram& tiles, const Binding& binding, Til
   const AccessBinding& numbers = binding.accesses[fusion::index(operand)];
   for (std::size_t t = 0; t < value->access.terms.size(); ++t) {
     const IndexTerm& term = value->access.terms[t];
-    if (term.axis == along && !term.divided && numbers.strides[t] == 1) facts.unit_along_n = true;
+    if (term.axis == along && !term.divided && numbers.strides[t] == 1) facts.contiguous = true;
   }
   return facts;
 }
@@ -140,12 +140,18 @@ std::vector<Schedule> lane_schedules(const TileProgram& tiles, const Binding& bi
   const std::uint32_t team = profile.subgroup_size;
   Schedule schedule{.pattern = Pattern::contraction};
   const bool quads = !axes.n.empty() && binding.extents[fusion::index(axes.n.back())] % 4 == 0 &&
-                     operand_facts(tiles, binding, axes.b, axes.n.back()).unit_along_n;
+                     operand_facts(tiles, binding, axes.b, axes.n.back()).contiguous;
   schedule.vector = quads ? 4 : 1;
-  std::uint32_t groups = quads ? 1 : 4;
+  // Broadcasting a lane's own row needs `a` contiguous along k and its steps to divide k.
+  const bool own_rows = profile.subgroup_shuffle && !axes.k.empty() &&
+                        binding.extents[fusion::index(axes.k.back())] % 4 == 0 &&
+                        operand_facts(tiles, binding, axes.a, axes.k.back()).contiguous;
+  schedule.unroll_k = own_rows ? 4 : 1;
+  // At least 32 columns a tile: fewer would load `a` too often.
+  std::uint32_t groups = std::max(1u, 32 / (team * schedule.vector));
   while (groups > 1 && n <= std::int64_t{team} * schedule.vector * (groups / 2)) groups /= 2;
-  schedule.tile_m =
-      static_cast<std::uint32_t>(std::min<std::int64_t>(8, Lowering::bucket(std::max<std::int64_t>(m, 1))));
+  schedule.tile_m = static_cast<std::uint32_t>(
+      std::min<std::int64_t>(own_rows ? 16 : 8, Lowering::bucket(std::max<std::int64_t>(m, 1))));
   schedule.tile_n = team * schedule.vector * groups;
   std::uint32_t teams =
       profile.cheap_barriers ? std::min<std::uint32_t>(4, profile.max_workgroup_lanes / team) : 1;
@@ -164,8 +170,8 @@ std::vector<Schedule> lane_schedules(const TileProgram& tiles, const Binding& bi
 }
 
 /// Iterations that one lane runs over all loops, for drivers that limit them.
-std::int64_t loop_trips(std::int64_t depth, std::uint32_t team) {
-  return depth / team + depth % team + 2 + depth / 8;
+std::int64_t loop_trips(std::int64_t depth, std::uint32_t step) {
+  return depth / step + depth % step + 2 + depth / 8;
 }
 
 struct Grid {
@@ -245,14 +251,15 @@ Result<LoweredKernel> lower_contraction(const TileProgram& tiles, const Binding&
     block.pack_a = !a.is_load;
     block.padded_b = schedule.packed_b;
     block.pack_b = !schedule.packed_b && !product.axes.n.empty() &&
-                   !(b.is_load && b.unit_along_n && n % schedule.tile_n == 0);
+                   !(b.is_load && b.contiguous && n % schedule.tile_n == 0);
     task_product(l, outer, product, block);
     return l.finish(grid.counts, 1, 0, std::move(note));
   }
   block.team = profile.subgroup_size;
   if (schedule.lanes > block.team)
     block.m_first = l.add(block.m_first, l.mul(l.builtin(program::Builtin::subgroup), schedule.tile_m));
-  if (profile.max_loop_trips != 0 && loop_trips(k, block.team) > profile.max_loop_trips)
+  if (profile.max_loop_trips != 0 &&
+      loop_trips(k, block.unroll_k > 1 ? block.unroll_k : block.team) > profile.max_loop_trips)
     return fail(ErrorCode::unsupported,
                 fmt::format("kernel {}: {} steps of k exceed the {} loop iterations that this driver "
                             "runs per lane; use a newer driver",

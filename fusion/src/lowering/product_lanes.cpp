@@ -9,8 +9,10 @@ namespace {
 
 using ops::order::dot_chunk;
 
-/// The tile of one subgroup. Every lane owns `groups` vectors of columns for all rows of the tile. In steps
-/// of `team` values of k each lane loads one element of `a` per row, and broadcasts hand them round.
+/// The tile of one subgroup. Every lane owns `groups` vectors of columns for all rows of the tile; broadcasts
+/// hand the elements of `a` round, which the lanes load in one of two ways. Where `a` is contiguous along k,
+/// lane r loads `unroll_k` values of k of row r in one access: the fewest accesses. Else, in steps of `team`
+/// values of k, each lane loads its own k of every row.
 class LaneProduct {
  public:
   LaneProduct(Lowering& lowering, const Frame& outer, const Product& product, const ProductBlock& block)
@@ -24,6 +26,7 @@ class LaneProduct {
         depth_(l_.extent_of(product.axes.k)),
         one_chunk_(depth_ <= dot_chunk),
         groups_(block.tile_n / (block.team * block.vector)),
+        rows_per_load_(std::min(block.tile_m, block.team)),
         row_count_(l_.count(product.axes.m)),
         column_count_(l_.count(product.axes.n)),
         depth_count_(l_.count(product.axes.k)),
@@ -31,6 +34,7 @@ class LaneProduct {
 
   void run() {
     place_rows();
+    if (block_.unroll_k > 1) place_lane_rows();
     place_columns();
     Tile sums = one_chunk_ ? chains(l_.literal(0), depth_count_) : all_chunks();
     finish(sums);
@@ -50,6 +54,17 @@ class LaneProduct {
       clamped_row_.push_back(whole_rows() ? row : l_.min(row, l_.add(row_count_, -1)));
       row_frame_.push_back(outer_.inner());
       l_.decompose(row_frame_.back(), product_.axes.m, clamped_row_.back());
+    }
+  }
+
+  /// The rows that this lane loads for the others: one of each `rows_per_load`.
+  void place_lane_rows() {
+    ValueId number = l_.rem(lane_, l_.literal(rows_per_load_));
+    for (std::uint32_t r = 0; r < block_.tile_m; r += rows_per_load_) {
+      ValueId row = l_.add(l_.add(block_.m_first, r), number);
+      lane_row_.push_back(whole_rows() ? row : l_.min(row, l_.add(row_count_, -1)));
+      lane_row_frame_.push_back(outer_.inner());
+      l_.decompose(lane_row_frame_.back(), product_.axes.m, lane_row_.back());
     }
   }
 
@@ -88,6 +103,12 @@ class LaneProduct {
 
   Tile chains(ValueId first, ValueId depth) {
     Tile sums = filled(0);
+    if (block_.unroll_k > 1)
+      return l_.repeat(l_.div(depth, l_.literal(block_.unroll_k)), sums,
+                       [&](ValueId step, std::span<const ValueId> carried) {
+                         return row_step(l_.add(first, l_.mul(step, block_.unroll_k)),
+                                         {carried.begin(), carried.end()});
+                       });
     ValueId done = l_.literal(0);
     if (l_.profile.subgroup_shuffle && block_.team > 1) {
       ValueId steps = l_.div(depth, l_.literal(block_.team));
@@ -103,6 +124,26 @@ class LaneProduct {
       for (std::uint32_t r = 0; r < block_.tile_m; ++r) a.push_back(a_element(r, at));
       return advance(a, at, {carried.begin(), carried.end()});
     });
+  }
+
+  /// `unroll_k` steps of k from `k` on, which divides K and the chunks.
+  Tile row_step(ValueId k, Tile sums) {
+    const auto steps = static_cast<std::uint16_t>(block_.unroll_k);
+    std::vector<ValueId> held;
+    for (std::size_t j = 0; j < lane_row_.size(); ++j) {
+      Frame frame = lane_row_frame_[j].inner();
+      l_.decompose_consecutive(frame, product_.axes.k, k, steps, block_.unroll_k);
+      held.push_back(l_.convert(l_.widen(product_.a(frame, {lane_row_[j], program::no_value, k}), steps),
+                                product_.accumulator));
+    }
+    for (std::uint32_t i = 0; i < block_.unroll_k; ++i) {
+      std::vector<ValueId> element, a;
+      for (ValueId h : held) element.push_back(build_.extract(h, i));
+      for (std::uint32_t r = 0; r < block_.tile_m; ++r)
+        a.push_back(build_.broadcast_lane(element[r / rows_per_load_], r % rows_per_load_));
+      sums = advance(a, l_.add(k, i), std::move(sums));
+    }
+    return sums;
   }
 
   /// `team` steps of k from `k` on.
@@ -180,10 +221,10 @@ class LaneProduct {
   const ProductBlock& block_;
   const std::int64_t rows_, columns_, depth_;
   const bool one_chunk_;
-  const std::uint32_t groups_;
+  const std::uint32_t groups_, rows_per_load_;
   ValueId row_count_, column_count_, depth_count_, lane_;
-  std::vector<ValueId> row_, clamped_row_, column_, clamped_column_;
-  std::vector<Frame> row_frame_, column_frame_;
+  std::vector<ValueId> row_, clamped_row_, lane_row_, column_, clamped_column_;
+  std::vector<Frame> row_frame_, lane_row_frame_, column_frame_;
 };
 
 }  // namespace

@@ -25,6 +25,9 @@ struct SpirvOptions {
   ElementTypes keeps_subnormals = 0;
   ElementTypes rounds_to_even = 0;
   ElementTypes keeps_nan = 0;
+  /// Whether vectors of 32-bit elements are read as half as many 64-bit ones: see the quirk
+  /// `loads_cost_per_element`. Needs 64-bit integers.
+  bool loads_in_pairs = false;
   /// Whether names and notes are kept for readers of a disassembly. They do not change what runs.
   bool names = true;
 };

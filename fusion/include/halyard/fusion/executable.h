@@ -7,6 +7,7 @@
 #include <halyard/hal/device.h>
 #include <halyard/ops/executor.h>
 #include <halyard/ops/graph.h>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -127,6 +128,7 @@ class Executable {
   hal::BufferSlice arena_;
   MemoryReport memory_;
   CompileCounters counters_;
+  std::atomic<bool> has_run_{false};
   std::mutex mutex_;
 };
 

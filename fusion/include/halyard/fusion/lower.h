@@ -30,6 +30,8 @@ struct Schedule {
   std::uint32_t tile_n = 1;
   std::uint32_t block_m = 1;  ///< contraction: tile of a workgroup
   std::uint32_t block_n = 1;
+  /// contraction: tasks: steps of k unrolled; lanes: values of k that a lane loads of a row of its own in one
+  /// access (1: of each row one, where operand a is not contiguous along k)
   std::uint32_t unroll_k = 1;
   bool stage_rows = false;  ///< rows: hold the row on chip between passes (else read it again)
   bool packed_b = false;    ///< contraction: operand b comes packed in slivers of tile_n

@@ -18,6 +18,9 @@ inline constexpr std::string_view elides_round_trips = "elides_round_trips";
 inline constexpr std::string_view subgroup_count_rounds_down = "subgroup_count_rounds_down";
 /// 1: barriers between invocations cost so much that one subgroup per workgroup is the better schedule.
 inline constexpr std::string_view barriers_are_slow = "barriers_are_slow";
+/// 1: a load is carried out element by element and lane by lane, each with its own bounds check, whatever the
+/// width of an element: as few and as wide elements as possible should be read.
+inline constexpr std::string_view loads_cost_per_element = "loads_cost_per_element";
 /// 1: pipelines are compiled at the first dispatch, which must be paid before anything is timed.
 inline constexpr std::string_view compiles_at_first_dispatch = "compiles_at_first_dispatch";
 /// 1: the driver accepts sizes beyond its own limits and misbehaves; check limits before every call.
