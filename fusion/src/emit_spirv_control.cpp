@@ -174,20 +174,51 @@ void Emitter::name_loop(Id header, const Instruction& loop) {
   pending_comment_.clear();
 }
 
+/// A block that does nothing but yield what is known outside of it.
+bool Emitter::only_yields(const program::Block& block) {
+  return block.body.size() == 1 && block.body[0].op == program::Op::yield;
+}
+
+/// An else that does nothing gets no block of its own: the time that SwiftShader takes over a loop grows
+/// exponentially with the two-armed selections in it (34 of them: minutes).
 Status Emitter::if_else(const Instruction& instruction) {
+  if (only_yields(instruction.blocks[1])) return if_then(instruction);
   Id labels[2] = {module_.new_id(), module_.new_id()};
   Id merge = module_.new_id();
   module_.append(spv::OpSelectionMerge, {merge, spv::SelectionControlMaskNone});
   module_.append(spv::OpBranchConditional, {parts(instruction.operands[0])[0], labels[0], labels[1]});
   Parts results[2];
-  Id last[2];
-  for (int way = 0; way < 2; ++way) {
+  std::array<Id, 2> last{};
+  for (std::size_t way = 0; way < 2; ++way) {
     begin_block(labels[way]);
-    HALYARD_TRY(block(instruction.blocks[static_cast<std::size_t>(way)], &results[way]));
+    HALYARD_TRY(block(instruction.blocks[way], &results[way]));
     last[way] = current_block_;
     branch(merge);
   }
   begin_block(merge);
+  merge_results(instruction, results, last);
+  return {};
+}
+
+Status Emitter::if_then(const Instruction& instruction) {
+  Id inside = module_.new_id();
+  Id merge = module_.new_id();
+  Id before = current_block_;
+  module_.append(spv::OpSelectionMerge, {merge, spv::SelectionControlMaskNone});
+  module_.append(spv::OpBranchConditional, {parts(instruction.operands[0])[0], inside, merge});
+  Parts results[2];
+  HALYARD_TRY(block(instruction.blocks[1], &results[1]));
+  begin_block(inside);
+  HALYARD_TRY(block(instruction.blocks[0], &results[0]));
+  Id last = current_block_;
+  branch(merge);
+  begin_block(merge);
+  merge_results(instruction, results, {last, before});
+  return {};
+}
+
+void Emitter::merge_results(const Instruction& instruction, const Parts (&results)[2],
+                            std::array<Id, 2> last) {
   std::size_t next = 0;
   for (ValueId result : instruction.results) {
     Parts merged;
@@ -196,7 +227,6 @@ Status Emitter::if_else(const Instruction& instruction) {
                             {results[0][next], last[0], results[1][next], last[1]}));
     values_[index(result)] = std::move(merged);
   }
-  return {};
 }
 
 Emitter::Parts Emitter::guarded(Id condition, std::span<const Id> types, const std::function<Parts()>& body) {

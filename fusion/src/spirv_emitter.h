@@ -82,6 +82,11 @@ class Emitter {
   Status for_loop(const program::Instruction& loop);
   void name_loop(Id header, const program::Instruction& loop);
   Status if_else(const program::Instruction& instruction);
+  Status if_then(const program::Instruction& instruction);
+  static bool only_yields(const program::Block& block);
+  /// Joins the two arms' results; `last`: the block that each arm ends in.
+  void merge_results(const program::Instruction& instruction, const Parts (&results)[2],
+                     std::array<Id, 2> last);
   void barrier(program::Scope scope);
 
   // ---- lane-wise (emit_spirv_arithmetic.cpp)

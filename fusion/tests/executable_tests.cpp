@@ -75,6 +75,20 @@ TEST_CASE("on every device random graphs have the reference's bits") {
     }
 }
 
+TEST_CASE("on every device rows of awkward lengths have the reference's bits") {
+  for (const auto& compiler : compilers())
+    for (std::int64_t length : {1, 7, 33, 127, 129, 1000, 4097}) {
+      CAPTURE(compiler->device()->info().uri);
+      CAPTURE(length);
+      for (const ops::Graph& graph : {samples::softmax(3, length), samples::layer_norm_residual(3, length)}) {
+        auto inputs = samples::random_inputs(graph);
+        auto expected = must(ops::evaluate(graph, inputs, compiler->profile().numeric_class()));
+        auto got = must(must(compiler->compile(graph))->run(std::span<const ops::HostTensor>(inputs)));
+        CHECK(ops::same_bits(expected[0], got[0]));
+      }
+    }
+}
+
 TEST_CASE("a run twice, and from two threads, gives the same bits") {
   if (compilers().empty()) return;
   ops::Graph graph = samples::encoder_layer();
