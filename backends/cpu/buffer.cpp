@@ -32,6 +32,11 @@ HyStatus buffer_create(HyDevice* device, const HyBufferDesc* desc, HyBuffer** bu
     HALYARD_TRY(device->status());
     if (desc->bytes == 0)
       return fail(ErrorCode::invalid_argument, "cpu: buffer_create: a buffer has at least 1 byte");
+    const bool knows_exports = desc->size == 0 || desc->size >= sizeof(HyBufferDesc);
+    if (knows_exports && (desc->export_kinds & ~(1u << HY_HANDLE_HOST_POINTER)) != 0)
+      return fail(ErrorCode::unsupported,
+                  "cpu: buffer_create: memory is given out as a host pointer only; import one of another "
+                  "interface instead");
     if (device->fault_fires(HY_FAULT_OUT_OF_MEMORY))
       return fail(ErrorCode::out_of_memory,
                   fmt::format("cpu: buffer_create: {} bytes refused (an injected fault)", desc->bytes));

@@ -65,8 +65,8 @@ Status Pool::allocate(const BufferDesc& desc, const Timeline* first_timeline, Bu
   if (desc.bytes > UINT64_MAX / 2) return forget(out_of_memory(desc.bytes, "no device has so much"));
   // An empty buffer has memory too: a kernel's argument must point somewhere.
   const std::uint64_t bytes = round_up(std::max<std::uint64_t>(desc.bytes, 1), granule_);
-  if (desc.dedicated || !caching_) {
-    auto handle = create_after_trimming(desc.memory, bytes, lock);
+  if (desc.dedicated || desc.export_kinds != 0 || !caching_) {
+    auto handle = create_after_trimming(desc, bytes, lock);
     if (!handle) return forget(std::move(handle).error());
     storage.handle = *handle;
     storage.host_pointer = map(*handle, desc.memory);
@@ -158,12 +158,15 @@ void Pool::give_back(PoolBlock& block) {
   free_[chunk.shelf].insert(FreeEntry{here->second.bytes, &chunk, here->first});
 }
 
-Result<HyBuffer*> Pool::create(Memory memory, std::uint64_t bytes) {
+Result<HyBuffer*> Pool::create(Memory memory, std::uint64_t bytes, std::uint32_t export_kinds) {
   if (info_.max_allocation_bytes != 0 && bytes > info_.max_allocation_bytes)
     return tl::unexpected<Error>(out_of_memory(bytes, fmt::format("one allocation of this device may hold {}",
                                                                   byte_text(info_.max_allocation_bytes))));
+  if (export_kinds != 0 && backend_.buffer_export == nullptr)
+    return tl::unexpected<Error>(missing_function(info_.uri, "allocate memory for export"));
   HyBufferDesc desc{};
   desc.size = sizeof desc;
+  desc.export_kinds = export_kinds;
   desc.memory = static_cast<std::uint32_t>(memory);
   desc.bytes = bytes;
   HyBuffer* handle = nullptr;
@@ -177,9 +180,9 @@ Result<HyBuffer*> Pool::create(Memory memory, std::uint64_t bytes) {
   return tl::unexpected<Error>(std::move(failed));
 }
 
-Result<HyBuffer*> Pool::create_after_trimming(Memory memory, std::uint64_t bytes,
+Result<HyBuffer*> Pool::create_after_trimming(const BufferDesc& desc, std::uint64_t bytes,
                                               std::unique_lock<std::mutex>& lock) {
-  auto handle = create(memory, bytes);
+  auto handle = create(desc.memory, bytes, desc.export_kinds);
   if (handle || handle.error().code != ErrorCode::out_of_memory) return handle;
   // Wait, without the lock, for the work that holds cached memory, give that back, and ask once more.
   std::vector<BufferUses> pending;
@@ -192,7 +195,7 @@ Result<HyBuffer*> Pool::create_after_trimming(Memory memory, std::uint64_t bytes
   for (const BufferUses& uses : pending) uses.wait();
   lock.lock();
   trim_locked(dropped);
-  return create(memory, bytes);
+  return create(desc.memory, bytes, desc.export_kinds);
 }
 
 Result<PoolChunk*> Pool::new_chunk(std::size_t shelf, Memory memory, std::uint64_t bytes) {

@@ -68,8 +68,8 @@ class Pool {
   Result<PoolChunk*> new_chunk(std::size_t shelf, Memory memory, std::uint64_t bytes);
   Result<PoolBlock*> grow(std::size_t shelf, Memory memory, std::uint64_t bytes,
                           std::unique_lock<std::mutex>& lock);
-  Result<HyBuffer*> create(Memory memory, std::uint64_t bytes);
-  Result<HyBuffer*> create_after_trimming(Memory memory, std::uint64_t bytes,
+  Result<HyBuffer*> create(Memory memory, std::uint64_t bytes, std::uint32_t export_kinds = 0);
+  Result<HyBuffer*> create_after_trimming(const BufferDesc& desc, std::uint64_t bytes,
                                           std::unique_lock<std::mutex>& lock);
   std::byte* map(HyBuffer* handle, Memory memory) const;
   void trim_locked(std::vector<std::shared_ptr<void>>& dropped);

@@ -360,6 +360,8 @@ HyStatus enable_peer(HyDevice*, HyDevice*, HyError*) {
 }
 
 HyStatus create_buffer(HyDevice* device, const HyBufferDesc* desc, HyBuffer** buffer, HyError* error) {
+  if ((desc->export_kinds & ~(1u << HY_HANDLE_HOST_POINTER)) != 0)
+    return report(error, HY_UNSUPPORTED, "only host pointers are exported");
   if (device->strikes(HY_FAULT_OUT_OF_MEMORY))
     return report(error, HY_OUT_OF_MEMORY, "out of memory (simulated)");
   {

@@ -185,6 +185,18 @@ TEST_CASE("imported memory is used in place and let go once no work needs it") {
   CHECK(memory.use_count() == 1);
 }
 
+TEST_CASE(
+    "memory announced for export is not cut from the pool, and a kind that the device lacks is refused") {
+  const auto device = open("fake:0");
+  const auto pooled = value_of(device->allocate(100));
+  const auto announced =
+      value_of(device->allocate({.bytes = 100, .export_kinds = 1u << HY_HANDLE_HOST_POINTER}));
+  CHECK(value_of(announced->export_memory(HY_HANDLE_HOST_POINTER)).offset == 0);
+  CHECK(announced->backend_buffer() != pooled->backend_buffer());
+  const auto refused = device->allocate({.bytes = 100, .export_kinds = 1u << HY_HANDLE_OPAQUE_FD});
+  CHECK(refused.error().code == ErrorCode::unsupported);
+}
+
 TEST_CASE("exported memory points to the buffer, not to the allocation it is cut from") {
   const auto device = open("fake:0");
   const auto first = value_of(device->allocate(100));

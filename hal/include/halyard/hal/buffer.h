@@ -41,7 +41,7 @@ class Buffer {
   /// bytes only while no submitted work does.
   std::byte* host_pointer() const;
   /// Gives the buffer's memory to another interface. Pooled memory is shared with other buffers: allocate
-  /// with `BufferDesc::dedicated` what is to be exported. A file descriptor given out is the caller's to
+  /// with `BufferDesc::export_kinds` what is to be exported. A file descriptor given out is the caller's to
   /// close.
   Result<HyHandle> export_memory(std::uint32_t handle_kind) const;
 
@@ -61,7 +61,10 @@ class Buffer {
 struct BufferDesc {
   std::uint64_t bytes = 0;  ///< 0 is legal: such a buffer has only empty slices
   Memory memory = Memory::device;
-  bool dedicated = false;  ///< not cut from the pool: for export, or for very long life
+  bool dedicated = false;  ///< not cut from the pool: for very long life
+  /// Handles for which `Buffer::export_memory` will be called: bits 1u << HY_HANDLE_…. Descriptors must be
+  /// announced; the buffer is then dedicated. `unsupported` if the device cannot give memory out so.
+  std::uint32_t export_kinds = 0;
   /// The queue that will use it first. Memory whose last use is on this queue can then be reused without
   /// waiting.
   const Queue* first_queue = nullptr;

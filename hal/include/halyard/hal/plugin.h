@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* NOLINTBEGIN(modernize-use-using): this header is C */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -415,7 +416,11 @@ typedef struct HyQueueDesc {
   void* foreign_queue;
   uint32_t foreign_queue_family;
   uint32_t reserved;
-  /* Called around every use of a foreign queue, if not NULL. */
+  /* Called around every use of a foreign queue, if not NULL: a VkQueue takes one thread at a time. `lock` is
+   * called before each vendor call that names the queue (submit, wait idle) and `unlock` right after it, on
+   * the same thread, never twice in a row; destroying the queue object waits for the queue under the lock.
+   * Neither may call back into the backend. Without them the caller keeps other
+   * threads off the queue for as long as this object lives. */
   void (*lock)(void* user_data);
   void (*unlock)(void* user_data);
   void* user_data;
@@ -605,5 +610,7 @@ typedef struct HyFaultInjection {
 #ifdef __cplusplus
 }
 #endif
+
+/* NOLINTEND(modernize-use-using) */
 
 #endif
