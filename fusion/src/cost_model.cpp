@@ -145,7 +145,8 @@ void Estimator::memory() {
   double traffic = static_cast<double>(cost_.bytes_written) +
                    static_cast<double>(cost_.bytes_read) * (reread ? passes : 1);
   bool near = traffic <= static_cast<double>(profile_.cache_bytes_far) / 2;
-  cost_.memory_seconds = traffic / (near ? profile_.cache_bytes_per_second : profile_.bytes_per_second);
+  cost_.bandwidth = near ? profile_.cache_bytes_per_second : profile_.bytes_per_second;
+  cost_.memory_seconds = traffic / cost_.bandwidth;
 }
 
 /// Elementwise values in front of a product's operand are computed anew for every tile of the other side.

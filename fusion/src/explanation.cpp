@@ -37,6 +37,42 @@ std::string_view kind_of(Pattern pattern) {
   return pattern == Pattern::map ? "elementwise" : "normalization";
 }
 
+std::string reason_of(const Cluster& cluster) {
+  const std::size_t count = cluster.spec.members.size();
+  if (count == 1) return "one primitive: no neighbour could join it, or none would have saved time";
+  const double saved =
+      static_cast<double>(cluster.unfused.bytes()) - static_cast<double>(cluster.cost.bytes());
+  return fmt::format(
+      "{} primitives as one {} kernel: {} launches and {:.1f} KB less, {:.1f} us instead of {:.1f}", count,
+      pattern_name(cluster.pattern), count - 1, saved / 1e3, cluster.cost.seconds * 1e6,
+      cluster.unfused.seconds * 1e6);
+}
+
+/// What the measurement says limits the kernel.
+Bound measured_bound(double seconds, double bandwidth_fraction, double flops_fraction,
+                     const DeviceProfile& profile) {
+  if (seconds < 2 * profile.launch_seconds) return Bound::launch;
+  return bandwidth_fraction > flops_fraction ? Bound::memory : Bound::compute;
+}
+
+/// "add, mul x3, …": each primitive once, in order of its first use.
+std::string operation_list(const ClusterExplanation& item) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const std::string& operation : item.operations) {
+    const std::string primitive = operation.substr(0, operation.find(' '));
+    auto known =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == primitive; });
+    if (known == counts.end())
+      counts.emplace_back(primitive, 1);
+    else
+      ++known->second;
+  }
+  std::string text;
+  for (const auto& [primitive, count] : counts)
+    text += (text.empty() ? "" : ", ") + primitive + (count > 1 ? fmt::format(" x{}", count) : "");
+  return text;
+}
+
 }  // namespace
 
 Explanation explain(const Plan& plan, const DeviceProfile& profile) {
@@ -58,6 +94,8 @@ Explanation explain(const Plan& plan, const DeviceProfile& profile) {
     item.predicted_seconds = cluster.cost.seconds;
     item.predicted_unfused_seconds = cluster.unfused.seconds;
     item.bound = cluster.cost.bound;
+    item.bandwidth_ceiling = cluster.cost.bandwidth;
+    item.reason = reason_of(cluster);
     item.outputs = static_cast<std::uint32_t>(cluster.spec.stores.size());
     result.primitives += static_cast<std::uint32_t>(cluster.spec.members.size());
     result.bytes_unfused += item.bytes_unfused;
@@ -85,8 +123,9 @@ Explanation explain(const Executable& executable, const Executable::Timings* tim
     ClusterExplanation& item = result.clusters[executable.steps()[i].cluster];
     double seconds = std::max(timings->steps[i], 1e-9);
     item.measured_seconds = seconds;
-    item.bandwidth_fraction = static_cast<double>(item.bytes) / seconds / profile.bytes_per_second;
+    item.bandwidth_fraction = static_cast<double>(item.bytes) / seconds / item.bandwidth_ceiling;
     item.flops_fraction = item.flops / seconds / profile.flops_f32;
+    item.bound = measured_bound(seconds, *item.bandwidth_fraction, *item.flops_fraction, profile);
   }
   return result;
 }
@@ -131,7 +170,9 @@ std::string to_json(const Explanation& explanation) {
                {"flops", item.flops},
                {"predicted_seconds", item.predicted_seconds},
                {"predicted_unfused_seconds", item.predicted_unfused_seconds},
-               {"bound", name(item.bound)}};
+               {"bound", name(item.bound)},
+               {"bandwidth_ceiling", item.bandwidth_ceiling},
+               {"reason", item.reason}};
     if (item.measured_seconds) entry["measured_seconds"] = *item.measured_seconds;
     if (item.bandwidth_fraction) entry["bandwidth_fraction"] = *item.bandwidth_fraction;
     if (item.flops_fraction) entry["flops_fraction"] = *item.flops_fraction;
@@ -174,7 +215,12 @@ std::string to_table(const Explanation& explanation, bool boundaries) {
   if (explanation.measured_seconds)
     text += fmt::format(", measured {:.1f} us", *explanation.measured_seconds * 1e6);
   text += "\n";
-  if (!boundaries || explanation.boundaries.empty()) return text;
+  if (!boundaries) return text;
+  text += "why these kernels:\n";
+  for (std::size_t i = 0; i < explanation.clusters.size(); ++i)
+    text += fmt::format("  {:>3}  {}\n       {}\n", i, explanation.clusters[i].reason,
+                        operation_list(explanation.clusters[i]));
+  if (explanation.boundaries.empty()) return text;
   text += "boundaries kept:\n";
   for (const BoundaryExplanation& item : explanation.boundaries)
     text += fmt::format("  {:>3} -> {:<3} {}: {}\n", item.producer, item.consumer, item.value, item.reason);

@@ -92,7 +92,7 @@ Result<double> best_of_sizes(const std::shared_ptr<hal::Device>& device, const D
   double seconds = 0;
   for (std::int64_t candidate : sizes) {
     HALYARD_ASSIGN(Prepared prepared, prepare(device, profile, kernel(candidate)));
-    HALYARD_ASSIGN(seconds, prepared.best(1, 1));
+    HALYARD_ASSIGN(seconds, prepared.best(1, 3));
     size = candidate;
     if (seconds < long_enough && candidate != std::data(sizes)[sizes.size() - 1]) continue;
     HALYARD_ASSIGN(double more, prepared.best(1, 16));

@@ -331,11 +331,17 @@ std::vector<GroupId> Planner::run_order() const {
   return order;
 }
 
+/// Trial kernels have names that nobody sees elsewhere.
+static std::string without_kernel_name(const std::string& reason) {
+  const std::size_t end = reason.rfind("kernel ", 0) == 0 ? reason.find(": ") : std::string::npos;
+  return end == std::string::npos ? reason : reason.substr(end + 2);
+}
+
 std::string Planner::boundary_reason(GroupId producer, GroupId consumer) {
   GroupSet pair{std::min(producer, consumer), std::max(producer, consumer)};
   if (makes_cycle(pair)) return "another kernel lies between the two: as one they would wait for themselves";
   const Trial& merged = trial(pair);
-  if (!merged.cluster) return merged.reason;
+  if (!merged.cluster) return "as one kernel: " + without_kernel_name(merged.reason);
   double apart = trial(GroupSet{producer}).seconds() + trial(GroupSet{consumer}).seconds();
   return fmt::format("slower as one: {:.2f} us against {:.2f} us apart", merged.seconds() * 1e6, apart * 1e6);
 }

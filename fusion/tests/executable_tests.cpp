@@ -8,9 +8,11 @@
 #include <halyard/hal/registry.h>
 #include <halyard/ops/reference.h>
 #include <halyard/ops/tensor.h>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <thread>
 #include "sample_graphs.h"
 
@@ -24,8 +26,10 @@ const std::vector<std::shared_ptr<Compiler>>& compilers() {
     std::vector<std::shared_ptr<Compiler>> made;
     for (const hal::DeviceSummary& summary : hal::Registry::shared().devices()) {
       auto device = hal::Registry::shared().open(summary.uri);
-      if (!device) continue;
-      if (auto compiler = Compiler::create(*device)) made.push_back(*compiler);
+      REQUIRE_MESSAGE(device.has_value(), summary.uri);
+      auto compiler = Compiler::create(*device);
+      REQUIRE_MESSAGE(compiler.has_value(), summary.uri);
+      made.push_back(*compiler);
     }
     return made;
   }();
@@ -40,8 +44,13 @@ T must(Result<T> result) {
 
 }  // namespace
 
-TEST_CASE("there is at least one device") {
+TEST_CASE("every device that is listed opens, and the backends that this run promises are there") {
   CHECK(!compilers().empty());
+  std::set<std::string> present;
+  for (const auto& compiler : compilers()) present.insert(compiler->device()->info().backend);
+  const char* promised = std::getenv("HALYARD_TEST_BACKENDS");
+  std::istringstream names(promised ? promised : "");
+  for (std::string name; names >> name;) CHECK_MESSAGE(present.contains(name), name);
 }
 
 TEST_CASE("on every device fused, unfused and reference results have the same bits") {

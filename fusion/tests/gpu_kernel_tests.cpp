@@ -12,7 +12,7 @@ namespace halyard::fusion {
 namespace {
 
 /// Every distinct kernel of the sample graphs, fused and one by one, as a GPU of this subgroup size would get
-/// it: source by name.
+/// it: name by source.
 std::map<std::string, std::string> kernels(CLanguage language, std::uint32_t subgroup_size) {
   DeviceProfile profile = pinned_profile("gpu-32");
   profile.subgroup_size = subgroup_size;
@@ -26,7 +26,7 @@ std::map<std::string, std::string> kernels(CLanguage language, std::uint32_t sub
         Result<std::string> source =
             emit_c(cluster.kernel.program, {.language = language, .subgroup_size = subgroup_size});
         REQUIRE_MESSAGE(source, source.error().message);
-        sources.emplace(cluster.kernel.program.name, std::move(*source));
+        sources.emplace(std::move(*source), cluster.kernel.program.name);
       }
     }
   return sources;
@@ -40,7 +40,7 @@ void compile_all(Result<std::unique_ptr<testing::GpuCompiler>> compiler) {
   for (const std::string& architecture : (*compiler)->architectures()) {
     auto sources = kernels((*compiler)->language(), (*compiler)->subgroup_size(architecture));
     CHECK(sources.size() > 10);
-    for (const auto& [name, source] : sources) {
+    for (const auto& [source, name] : sources) {
       auto code = (*compiler)->compile(source, architecture);
       CHECK_MESSAGE(code, architecture << ": " << name << ": " << code.error().message);
     }

@@ -15,16 +15,21 @@ struct ClusterExplanation {
   std::vector<std::string> operations;  ///< the primitives fused, in order: "add (encoder.layer.0…)"
   Pattern pattern = Pattern::map;
   std::string schedule;
-  std::string kind;  ///< "contraction", "normalization" or "elementwise": what most readers sort kernels by
+  std::string kind;    ///< "contraction" (has a product), "normalization" (reduces) or "elementwise"
+  std::string reason;  ///< why these primitives are one kernel, in numbers of the model
   std::uint64_t bytes_unfused = 0;
   std::uint64_t bytes = 0;
   double flops = 0;
   double predicted_seconds = 0;
   double predicted_unfused_seconds = 0;
+  /// What limits the kernel: by the model, or, when profiled, `launch` if it took less than two launches,
+  /// else what the larger of the two fractions says.
   Bound bound = Bound::launch;
   std::optional<double> measured_seconds;  ///< when profiled
-  /// Of the device's measured ceilings, when profiled: the larger one says what limits the kernel.
+  /// Of the device's measured ceilings, when profiled. Bytes count against `bandwidth_ceiling`.
   std::optional<double> bandwidth_fraction, flops_fraction;
+  double bandwidth_ceiling =
+      0;  ///< bytes per second: of the caches if all that the kernel touches fits there
   std::uint32_t outputs = 1;
 };
 

@@ -55,7 +55,8 @@ struct ClusterCost {
   double tasks = 1;       ///< pieces that can run at once
   double memory_seconds = 0;
   double compute_seconds = 0;
-  double seconds = 0;  ///< launch included
+  double seconds = 0;    ///< launch included
+  double bandwidth = 0;  ///< bytes per second against which memory_seconds counts: a cache's or the memory's
   Bound bound = Bound::launch;
   std::uint64_t bytes() const { return bytes_read + bytes_written; }
 };
@@ -94,8 +95,9 @@ struct PlanOptions {
 };
 
 /// Simplifies and partitions. Clusters merge while the modelled time falls: bytes and launches saved against
-/// recomputation, on-chip memory and parallelism. What can be merged is what `classify` accepts; there is no
-/// list of patterns here. `unsupported` names the node that has no kernel. Thread-safe.
+/// recomputation, on-chip memory and parallelism. What can be merged is what `classify` accepts: five ways of
+/// carrying a kernel out, none of them a vendor's or a model's. `unsupported` names the node that has no
+/// kernel. Thread-safe.
 Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile,
                        const PlanOptions& options = {});
 
