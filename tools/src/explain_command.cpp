@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "compile_arguments.h"
 #include "model_inputs.h"
 #include "progress.h"
 
@@ -19,7 +20,7 @@ struct ExplainArguments {
   std::vector<std::string> inputs;
   bool json = false;
   std::string emit;
-  std::string fusion = "on";
+  CompileArguments compile;
   std::int64_t open_extent = 128;
 };
 
@@ -29,8 +30,7 @@ void explain(const ExplainArguments& arguments) {
   ops::Graph graph = value_or_exit(model.graph(shapes));
   auto device = value_or_exit(hal::Registry::shared().open(arguments.device));
   auto compiler = value_or_exit(fusion::Compiler::create(device));
-  fusion::CompileOptions options;
-  options.fusion = arguments.fusion == "off" ? ops::Fusion::off : ops::Fusion::on;
+  fusion::CompileOptions options = arguments.compile.options();
   options.progress = compile_progress("compiling for " + device->info().uri);
   auto compiled = compiler->compile(graph, options);
   finish_progress();
@@ -67,7 +67,7 @@ void add_explain_command(CLI::App& application) {
   command->add_flag("--json", arguments->json, "Stable JSON instead of tables");
   command->add_option("--emit", arguments->emit,
                       "Write every kernel's tile program, thread program and generated code to this folder");
-  command->add_option("--fusion", arguments->fusion, "on or off")->check(CLI::IsMember({"on", "off"}));
+  arguments->compile.add_to(*command);
   command->callback([arguments] { explain(*arguments); });
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 /// "did you mean …" for a first word that is no subcommand, or an option that none has.
 std::string suggestion(const CLI::App& application, int count, char** words) {
+  if (count == 1) return application.help() + "\n";
   std::vector<std::string> commands;
   std::vector<std::string> options;
   const CLI::App* chosen = &application;
@@ -24,6 +25,14 @@ std::string suggestion(const CLI::App& application, int count, char** words) {
     return nearest.empty()
                ? ""
                : fmt::format("'{}' is no command of halyard; did you mean '{}'?\n", words[1], nearest);
+  }
+  std::vector<std::string> actions;
+  for (const CLI::App* action : chosen->get_subcommands([](const CLI::App*) { return true; }))
+    actions.push_back(action->get_name());
+  if (chosen != &application && !actions.empty() && count > 2 && words[2][0] != '-') {
+    std::string nearest = halyard::hal::nearest_name(words[2], actions);
+    if (!nearest.empty() && nearest != words[2])
+      return fmt::format("'{}' is nothing that '{}' does; did you mean '{}'?\n", words[2], words[1], nearest);
   }
   for (const CLI::Option* option : chosen->get_options()) options.push_back(option->get_name());
   for (int i = 1; i < count; ++i) {

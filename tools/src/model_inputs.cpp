@@ -68,6 +68,16 @@ Result<std::map<std::string, std::string>> split(const onnx::Model& model,
   return pairs;
 }
 
+/// A shape that the input could have, as --input takes it.
+std::string example_shape(const onnx::ValueInfo& info) {
+  std::string text;
+  for (std::size_t i = 0; i < info.dimensions.size(); ++i) {
+    const std::int64_t open = i == 0 ? 1 : 32;
+    text += fmt::format("{}{}", i == 0 ? "" : "x", info.symbols[i].empty() ? info.dimensions[i] : open);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<std::vector<ops::HostTensor>> read_inputs(const onnx::Model& model,
@@ -78,8 +88,8 @@ Result<std::vector<ops::HostTensor>> read_inputs(const onnx::Model& model,
     auto given = pairs.find(info.name);
     if (given == pairs.end())
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("input '{}' is missing; add --input {}=FILE.npy or --input {}=random:1x32",
-                              info.text(), info.name, info.name));
+                  fmt::format("input '{}' is missing; add --input {}=FILE.npy or --input {}=random:{}",
+                              info.text(), info.name, info.name, example_shape(info)));
     std::string_view what = given->second;
     if (what.starts_with(random_prefix)) {
       HALYARD_ASSIGN(ops::Shape shape, parse_shape(what.substr(random_prefix.size())));

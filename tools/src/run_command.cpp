@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "commands.h"
+#include "compile_arguments.h"
 #include "model_inputs.h"
 #include "progress.h"
 
@@ -21,8 +22,7 @@ struct RunArguments {
   std::vector<std::string> inputs;
   std::string output;
   bool profile = false;
-  std::string fusion = "on";
-  std::string numerics = "standard";
+  CompileArguments compile;
 };
 
 void write_outputs(const onnx::Model& model, const std::vector<ops::HostTensor>& outputs,
@@ -48,9 +48,7 @@ void run(const RunArguments& arguments) {
   ops::Graph graph = value_or_exit(model.graph(shapes_of(model, inputs)));
   auto device = value_or_exit(hal::Registry::shared().open(arguments.device));
   auto compiler = value_or_exit(fusion::Compiler::create(device));
-  fusion::CompileOptions options;
-  options.fusion = arguments.fusion == "off" ? ops::Fusion::off : ops::Fusion::on;
-  options.numerics = *fusion::parse_numerics(arguments.numerics);
+  fusion::CompileOptions options = arguments.compile.options();
   options.progress = compile_progress("compiling for " + device->info().uri);
   auto compiled = compiler->compile(graph, options);
   finish_progress();
@@ -87,11 +85,7 @@ void add_run_command(CLI::App& application) {
                       "Folder for the outputs as NAME.npy (default: print them)");
   command->add_flag("--profile", arguments->profile,
                     "Print a table per kernel: time, bytes, FLOPs, fractions of the device's ceilings");
-  command
-      ->add_option("--fusion", arguments->fusion, "on, or off: one kernel per operation, with the same bits")
-      ->check(CLI::IsMember({"on", "off"}));
-  command->add_option("--numerics", arguments->numerics, "The promise about numbers (docs/numerics.md)")
-      ->check(CLI::IsMember({"standard", "reproducible", "fast"}));
+  arguments->compile.add_to(*command);
   command->footer(
       "Example: halyard run model.onnx --device cpu --input ids=ids.npy --input mask=random:1x32 --profile");
   command->callback([arguments] { run(*arguments); });

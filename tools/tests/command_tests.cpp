@@ -1,0 +1,166 @@
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model_writer.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using halyard::onnx::testing::ModelWriter;
+
+/// A folder of its own, with a model `softmax(x + x)` of [2, 16] and a cache.
+struct Workplace {
+  fs::path folder;
+  Workplace() {
+    std::string name = (fs::temp_directory_path() / "halyard-command-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    folder = name;
+    ModelWriter writer;
+    writer.input("x", ::onnx::TensorProto::FLOAT, {2, 16}).output("y", ::onnx::TensorProto::FLOAT, {2, 16});
+    writer.node("Add", {"x", "x"}, {"twice"});
+    writer.node("Softmax", {"twice"}, {"y"});
+    std::ofstream(model(), std::ios::binary) << writer.bytes();
+  }
+  ~Workplace() { fs::remove_all(folder); }
+  std::string model() const { return (folder / "model.onnx").string(); }
+};
+
+struct Outcome {
+  int code = -1;
+  std::string text;  ///< standard output and error
+};
+
+/// Runs the command in a process of its own, with `settings` ("NAME=value …") in its environment.
+Outcome run_halyard(const Workplace& place, const std::string& arguments, const std::string& settings = "") {
+  const std::string line = "HALYARD_CACHE_DIR='" + (place.folder / "cache").string() + "' " + settings +
+                           " '" + HALYARD_COMMAND + "' " + arguments + " 2>&1 </dev/null";
+  std::FILE* pipe = popen(line.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Outcome outcome;
+  char chunk[4096];
+  for (std::size_t got; (got = std::fread(chunk, 1, sizeof chunk, pipe)) > 0;)
+    outcome.text.append(chunk, got);
+  const int status = pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return outcome;
+}
+
+bool has(const Outcome& outcome, std::string_view text) {
+  return outcome.text.find(text) != std::string::npos;
+}
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("what makes no sense on the command line gives exit code 2 and the nearest name") {
+  Workplace place;
+  const std::string run = "run " + place.model() + " --device cpu --input x=random:2x16";
+  struct Case {
+    std::string arguments, hint;
+  };
+  for (const Case& wrong :
+       {Case{"devcies", "'devices'"}, Case{"devices --jsn", "'--json'"}, Case{"cache inf", "'info'"},
+        Case{"", "devices"}, Case{run + " --fusion offf", "'off'"}, Case{run + " --numerics fastt", "'fast'"},
+        Case{"run " + place.model() + " --device cpu --input y=random:2x16", "'x'"},
+        Case{"run " + place.model() + " --device cpu", "random:2x16"},
+        Case{"run " + place.model() + " --device cpu --input x=random:two", "'two'"}}) {
+    CAPTURE(wrong.arguments);
+    Outcome outcome = run_halyard(place, wrong.arguments);
+    CAPTURE(outcome.text);
+    CHECK(outcome.code == 2);
+    CHECK(has(outcome, wrong.hint));
+  }
+}
+
+TEST_CASE("what fails at run time gives exit code 1 and says what to do") {
+  Workplace place;
+  Outcome missing = run_halyard(place, "run nofile.onnx");
+  CHECK(missing.code == 1);
+  CHECK(has(missing, "nofile.onnx"));
+  Outcome device = run_halyard(place, "run " + place.model() + " --device cpuu --input x=random:2x16");
+  CHECK(device.code == 1);
+  CHECK(has(device, "'cpu'"));
+  std::ofstream(place.folder / "broken.onnx") << "no model";
+  CHECK(run_halyard(place, "run " + (place.folder / "broken.onnx").string()).code == 1);
+}
+
+TEST_CASE("devices tells of every backend and device, as text and as JSON") {
+  Workplace place;
+  Outcome text = run_halyard(place, "devices");
+  CHECK(text.code == 0);
+  CHECK(has(text, "cpu"));
+  Outcome outcome = run_halyard(place, "devices --json");
+  REQUIRE(outcome.code == 0);
+  Json json = Json::parse(outcome.text, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["backends"].size() >= 2);
+  bool found = false;
+  for (const Json& device : json["devices"]) found = found || device["uri"] == "cpu";
+  CHECK(found);
+}
+
+TEST_CASE("run writes the same bytes fused and unfused, by option and by environment") {
+  Workplace place;
+  const std::string run = "run " + place.model() + " --device cpu --input x=random:2x16 --output ";
+  const std::string folder = place.folder.string();
+  REQUIRE(run_halyard(place, run + folder + "/on").code == 0);
+  REQUIRE(run_halyard(place, run + folder + "/off --fusion off").code == 0);
+  Outcome by_environment = run_halyard(place, run + folder + "/environment", "HALYARD_FUSION=off");
+  REQUIRE(by_environment.code == 0);
+  CHECK(has(by_environment, "2 launches") ==
+        has(run_halyard(place, run + folder + "/again --fusion off"), "2 launches"));
+  const std::string fused = bytes_of(place.folder / "on/y.npy");
+  CHECK(fused.size() > 2 * 16 * sizeof(float));
+  CHECK(fused == bytes_of(place.folder / "off/y.npy"));
+  CHECK(fused == bytes_of(place.folder / "environment/y.npy"));
+}
+
+TEST_CASE("a second process compiles nothing, and cache info and clear tell of what is kept") {
+  Workplace place;
+  const std::string run = "run " + place.model() + " --device cpu --input x=random:2x16";
+  CHECK(has(run_halyard(place, run), "(1 compiled, 0 from the disk cache)"));
+  CHECK(has(run_halyard(place, run), "(0 compiled, 1 from the disk cache)"));
+  CHECK(run_halyard(place, "cache info").code == 0);
+  CHECK(run_halyard(place, "cache clear").code == 0);
+  CHECK(has(run_halyard(place, run), "(1 compiled, 0 from the disk cache)"));
+}
+
+TEST_CASE("the profile gives each kernel a time, bytes, FLOPs, fractions and what bounds it") {
+  Workplace place;
+  Outcome outcome =
+      run_halyard(place, "run " + place.model() + " --device cpu --input x=random:2x16 --profile");
+  CHECK(outcome.code == 0);
+  for (const char* column : {"us meas.", "KB", "MFLOP", "%bw", "%flop", "bound"}) CHECK(has(outcome, column));
+}
+
+TEST_CASE("explain says why a kernel is one, as text and as JSON, and emits what a person can read") {
+  Workplace place;
+  const std::string explain = "explain " + place.model() + " --device cpu --input x=random:2x16";
+  CHECK(has(run_halyard(place, explain), "as one rows kernel"));
+  Outcome outcome = run_halyard(place, explain + " --json");
+  REQUIRE(outcome.code == 0);
+  Json json = Json::parse(outcome.text, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["clusters"].size() == 1);
+  CHECK(json["clusters"][0]["reason"].get<std::string>().find("launches") != std::string::npos);
+  const fs::path kernels = place.folder / "kernels";
+  REQUIRE(run_halyard(place, explain + " --emit " + kernels.string()).code == 0);
+  std::size_t commented = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(kernels)) {
+    const std::string text = bytes_of(entry.path());
+    commented += text.find('#') != std::string::npos || text.find(';') != std::string::npos ? 1 : 0;
+  }
+  CHECK(commented >= 2);
+}
