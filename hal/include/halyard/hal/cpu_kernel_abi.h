@@ -28,6 +28,7 @@ extern "C" {
 #endif
 
 /* Offsets on 64-bit hosts: buffers 0, scalars 8, scratch 16, begin 24, end 32, grid 40; 56 bytes in all. */
+/* NOLINTBEGIN(modernize-use-using): this header is C */
 typedef struct HyCpuKernelArgs {
   void* const* buffers; /* buffers[i]: first byte of slice i, aligned to the device's storage_alignment */
   const void* scalars;  /* the scalar block, 16-byte aligned */
@@ -38,6 +39,7 @@ typedef struct HyCpuKernelArgs {
 } HyCpuKernelArgs;
 
 typedef void (*HyCpuKernel)(const HyCpuKernelArgs* args);
+/* NOLINTEND(modernize-use-using) */
 
 #ifdef __cplusplus
 }
