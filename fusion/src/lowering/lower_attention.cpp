@@ -204,6 +204,31 @@ class AttentionLowering {
     }
     multiply(product, part);
     meet();
+    pad_scores();
+  }
+
+  /// Passes read whole vectors and blocks of lanes: what lies beyond the last key is zero, and dropped by
+  /// them.
+  void pad_scores() {
+    const std::int64_t block = std::min(Lowering::bucket(keys_), row_lanes);
+    const std::int64_t slot = std::int64_t{team_} * vector_;
+    if (Lowering::is_literal(keys_) && keys_ % std::max(block, slot) == 0) return;
+    auto lanes = static_cast<std::uint16_t>(vector_);
+    ValueId read = l_.mul(key_blocks(), vectors_per_block() * slot);
+    ValueId whole = l_.div(key_count_, l_.literal(slot));
+    ValueId slots = l_.sub(l_.div(read, l_.literal(slot)), whole);
+    for_each_row([&](ValueId row, Frame&) {
+      l_.repeat(slots, {}, [&](ValueId i, auto) {
+        ValueId key = l_.mul(l_.add(whole, i), slot);
+        if (!tasks_) key = l_.add(key, l_.mul(lane_, vector_));
+        ValueId beyond =
+            build_.compare(program::Op::ge, l_.consecutive(key, lanes), build_.splat(key_count_, lanes));
+        build_.store(scratch_, scratch_index(row, key), l_.identity(Reduction::sum, ElementType::f32, lanes),
+                     beyond);
+        return std::vector<ValueId>{};
+      });
+    });
+    meet();
   }
   std::uint32_t score_groups() const {
     std::uint32_t groups = 4;
