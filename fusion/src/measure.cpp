@@ -125,6 +125,15 @@ Result<hal::Measurements> measure_device(const std::shared_ptr<hal::Device>& dev
   result.copy_bytes_per_second = static_cast<double>(size) * 8 / copied;
   HALYARD_ASSIGN(double added, best_of_sizes(device, profile, triad_kernel, {1 << 16, 1 << 20, count}, size));
   result.triad_bytes_per_second = static_cast<double>(size) * 16 / added;
+  // Four streams that stay in half of the last-level cache, or of what a device without one is assumed to
+  // have.
+  constexpr std::int64_t assumed_cache = std::int64_t{4} << 20;
+  const std::int64_t in_cache =
+      std::clamp<std::int64_t>((cache > 0 ? cache : assumed_cache) / 32, 1 << 14, count);
+  HALYARD_ASSIGN(Prepared near, prepare(device, profile, triad_kernel(in_cache)));
+  constexpr std::size_t rounds = 8;
+  HALYARD_ASSIGN(double again, near.best(rounds, 12));
+  result.cached_bytes_per_second = static_cast<double>(in_cache) * 16 * rounds / again;
   HALYARD_ASSIGN(double multiplied, best_of_sizes(device, profile, product_kernel, {64, 192, 512}, size));
   auto n = static_cast<double>(size);
   result.flops_per_second[static_cast<std::size_t>(ElementType::f32)] = 2 * n * n * n / multiplied;

@@ -49,6 +49,7 @@ struct RateRow {
 constexpr RateRow rate_rows[] = {
     {"copy_bytes_per_second", &Measurements::copy_bytes_per_second},
     {"triad_bytes_per_second", &Measurements::triad_bytes_per_second},
+    {"cached_bytes_per_second", &Measurements::cached_bytes_per_second},
     {"launch_seconds", &Measurements::launch_seconds},
     {"submit_seconds", &Measurements::submit_seconds},
     {"workgroup_seconds", &Measurements::workgroup_seconds},

@@ -73,6 +73,7 @@ ordered_json device_json(const hal::DeviceInfo& info, const hal::Measurements& m
   json["measured"] = {
       {"copy_bytes_per_second", measured.copy_bytes_per_second},
       {"triad_bytes_per_second", measured.triad_bytes_per_second},
+      {"cached_bytes_per_second", measured.cached_bytes_per_second},
       {"f32_flops_per_second", measured.flops_per_second[static_cast<std::size_t>(ElementType::f32)]},
       {"launch_seconds", measured.launch_seconds},
       {"submit_seconds", measured.submit_seconds},
@@ -105,10 +106,12 @@ void print_device(const hal::DeviceInfo& info, const hal::Measurements& measured
     fmt::print("  measured    nothing: an emulated device has no performance\n");
   else if (measured.measured())
     fmt::print(
-        "  measured    copy {:.1f} GB/s, triad {:.1f} GB/s, f32 {:.0f} GFLOP/s, launch {:.1f} us, submit "
+        "  measured    copy {:.1f} GB/s, triad {:.1f} GB/s (in cache {:.1f}), f32 {:.0f} GFLOP/s, launch "
+        "{:.1f} us, submit "
         "{:.1f} us\n",
-        measured.copy_bytes_per_second * 1e-9, measured.triad_bytes_per_second * 1e-9, flops * 1e-9,
-        measured.launch_seconds * 1e6, measured.submit_seconds * 1e6);
+        measured.copy_bytes_per_second * 1e-9, measured.triad_bytes_per_second * 1e-9,
+        measured.cached_bytes_per_second * 1e-9, flops * 1e-9, measured.launch_seconds * 1e6,
+        measured.submit_seconds * 1e6);
 }
 
 void list(bool as_json) {
