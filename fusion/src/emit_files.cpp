@@ -47,7 +47,8 @@ Result<std::size_t> emit(const Executable& executable, const std::filesystem::pa
     std::string thread = program::to_text(program);
     HALYARD_TRY(write(folder / (stem + ".thread"), thread.data(), thread.size()));
     const std::string& format = executable.profile().module_format;
-    HALYARD_ASSIGN(KernelSource source, print_kernel(program, format, executable.device()->info()));
+    HALYARD_ASSIGN(KernelSource source,
+                   print_kernel(program, format, executable.device()->info(), {.for_readers = true}));
     HALYARD_TRY(write(folder / (stem + std::string(extension(format))),
                       reinterpret_cast<const char*>(source.module.bytes.data()), source.module.bytes.size()));
   }

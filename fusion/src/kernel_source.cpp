@@ -45,13 +45,13 @@ Result<KernelSource> print_llvm(const program::Program& program, const hal::Devi
 }
 
 Result<KernelSource> print_spirv(const program::Program& program, const hal::DeviceInfo& info,
-                                 bool trust_f16) {
+                                 const PrintOptions& print) {
   SpirvOptions options;
   options.max_scalar_bytes = info.max_scalar_bytes;
   options.facts.storage_types = info.storage_types.bits;
   options.facts.arithmetic_types = info.arithmetic_types.bits;
-  options.facts.trusted_f16 =
-      trust_f16 || (info.numeric.rounds_f16 == hal::Fact::yes && !info.quirk(hal::quirk::elides_round_trips));
+  options.facts.trusted_f16 = print.trust_f16 || (info.numeric.rounds_f16 == hal::Fact::yes &&
+                                                  !info.quirk(hal::quirk::elides_round_trips));
   options.facts.exact_division = info.numeric.exact_division != hal::Fact::no;
   options.facts.exact_sqrt = info.numeric.exact_sqrt != hal::Fact::no;
   options.keeps_subnormals = info.declares_keeps_subnormals.bits;
@@ -59,7 +59,7 @@ Result<KernelSource> print_spirv(const program::Program& program, const hal::Dev
   options.keeps_nan = info.declares_keeps_nan.bits;
   options.loads_in_pairs = info.quirk(hal::quirk::loads_cost_per_element).value_or(0) != 0 &&
                            info.arithmetic_types.has(ElementType::u64);
-  options.names = false;
+  options.names = print.for_readers;
   HALYARD_ASSIGN(std::vector<std::uint32_t> words, emit_spirv(program, options));
   KernelSource source;
   source.module.bytes = bytes_of(words.data(), words.size() * sizeof(std::uint32_t));
@@ -103,12 +103,12 @@ bool has_emitter(std::string_view format) {
 }
 
 Result<KernelSource> print_kernel(const program::Program& program, std::string_view format,
-                                  const hal::DeviceInfo& info, bool trust_f16) {
+                                  const hal::DeviceInfo& info, const PrintOptions& options) {
   KernelSource source;
   if (format == "llvm-ir") {
     HALYARD_ASSIGN(source, print_llvm(program, info));
   } else if (format == "spirv") {
-    HALYARD_ASSIGN(source, print_spirv(program, info, trust_f16));
+    HALYARD_ASSIGN(source, print_spirv(program, info, options));
   } else if (format == "cuda-c++" || format == "hip-c++") {
     CLanguage language = format == "cuda-c++" ? CLanguage::cuda : CLanguage::hip;
     HALYARD_ASSIGN(source, print_c(program, language, info));

@@ -19,9 +19,15 @@ struct KernelSource {
 /// The module formats that an emitter here serves, in no order.
 bool has_emitter(std::string_view format);
 
-/// Prints `program` in `format`. Errors are the emitter's. `trust_f16`: conversions to f16 are the device's
-/// own even where it is not known that they round (for the probe that asks). Thread-safe.
+struct PrintOptions {
+  /// Conversions to f16 are the device's own even where it is not known that they round: for the probe that
+  /// asks.
+  bool trust_f16 = false;
+  bool for_readers = false;  ///< binary formats keep names and notes
+};
+
+/// Prints `program` in `format`. Errors are the emitter's. Thread-safe.
 Result<KernelSource> print_kernel(const program::Program& program, std::string_view format,
-                                  const hal::DeviceInfo& info, bool trust_f16 = false);
+                                  const hal::DeviceInfo& info, const PrintOptions& options = {});
 
 }  // namespace halyard::fusion

@@ -9,7 +9,8 @@ Status run_probe(const std::shared_ptr<hal::Device>& device, const program::Prog
                  std::span<const std::byte> input, std::span<std::byte> output, std::int32_t count,
                  bool trust_f16) {
   std::string format = make_profile(device->info()).module_format;
-  HALYARD_ASSIGN(KernelSource source, print_kernel(program, format, device->info(), trust_f16));
+  HALYARD_ASSIGN(KernelSource source,
+                 print_kernel(program, format, device->info(), {.trust_f16 = trust_f16}));
   HALYARD_ASSIGN(auto module, device->load_module(source.module));
   HALYARD_ASSIGN(auto queue, device->default_queue());
   HALYARD_ASSIGN(auto given, device->allocate(hal::BufferDesc{.bytes = input.size()}));

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "compile_arguments.h"
+#include "disassembly.h"
 #include "model_inputs.h"
 #include "progress.h"
 
@@ -45,6 +46,7 @@ void explain(const ExplainArguments& arguments) {
   }
   if (arguments.emit.empty()) return;
   const std::size_t kernels = value_or_exit(fusion::emit(*executable, arguments.emit));
+  value_or_exit(disassemble_spirv(arguments.emit));
   fmt::print(stderr, "wrote {} kernels (tile program, thread program, generated code) to {}\n", kernels,
              arguments.emit);
 }

@@ -36,7 +36,9 @@ class LaneProduct {
     place_rows();
     if (block_.unroll_k > 1) place_lane_rows();
     place_columns();
+    build_.comment("sums over k of this tile, every lane its own columns");
     Tile sums = one_chunk_ ? chains(l_.literal(0), depth_count_) : all_chunks();
+    build_.comment("what follows the product, and the stores");
     finish(sums);
   }
 

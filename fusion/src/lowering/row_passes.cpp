@@ -85,6 +85,8 @@ void RowPasses::run(Frame& row) {
   lowering_.evaluate_available(roots, row);
   for (const ReductionPass& pass : plan_.passes) {
     pass_ = &pass;
+    lowering_.builder.comment(
+        fmt::format("pass {} of {} over the row", &pass - plan_.passes.data() + 1, plan_.passes.size()));
     run_pass(row);
     lowering_.evaluate_available(roots, row);
   }
