@@ -56,8 +56,8 @@ struct NumericFacts {
 
 /// Rates and costs measured on the device (see `set_measurer`); zero means not measured.
 struct Measurements {
-  double copy_bytes_per_second = 0;   ///< bytes read plus bytes written
-  double triad_bytes_per_second = 0;  ///< a = b · c + d, bytes read plus written, far beyond the caches
+  double copy_bytes_per_second = 0;    ///< bytes read plus bytes written
+  double triad_bytes_per_second = 0;   ///< a = b · c + d, bytes read plus written, far beyond the caches
   double cached_bytes_per_second = 0;  ///< the same within the last-level cache
   std::array<double, element_type_facts.size()>
       flops_per_second{};        ///< by ElementType; a fused multiply-add counts 2
