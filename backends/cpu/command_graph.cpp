@@ -1,6 +1,5 @@
 #include "command_graph.h"
 #include <fmt/format.h>
-#include "abi_array.h"
 #include "buffer.h"
 #include "device.h"
 #include "error.h"

@@ -4,9 +4,9 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include "abi_array.h"
 #include "buffer.h"
 #include "device.h"
+#include "error.h"
 #include "floating_point_mode.h"
 
 namespace halyard::cpu {

@@ -3,49 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include "abi_array.h"
 #include "error.h"
 #include "llvm_library.h"
-
-using halyard::Error;
-using halyard::ErrorCode;
-using halyard::Status;
-
-Status HyDevice::status() const {
-  if (!is_lost()) return {};
-  std::lock_guard lock(mutex_);
-  return tl::unexpected<Error>(lost_reason_);
-}
-
-void HyDevice::lose(const Error& reason) {
-  std::lock_guard lock(mutex_);
-  if (is_lost()) return;
-  lost_reason_ = reason;
-  lost_flag_.store(true, std::memory_order_release);
-}
-
-void HyDevice::arm(std::uint32_t fault, std::uint32_t after) {
-  countdown_[fault].store(static_cast<std::int64_t>(after));
-}
-
-bool HyDevice::fault_fires(std::uint32_t fault) {
-  std::atomic<std::int64_t>& left = countdown_[fault];
-  std::int64_t now = left.load();
-  while (now >= 0)
-    if (left.compare_exchange_weak(now, now - 1)) return now == 0;
-  return false;
-}
 
 namespace halyard::cpu {
 namespace {
 
 const HyHost* the_host = nullptr;
-
-HyStatus arm_fault(HyDevice* device, std::uint32_t fault, std::uint32_t after) {
-  if (fault < HY_FAULT_DEVICE_LOST || fault > HY_FAULT_SUBMISSION_FAILS) return HY_INVALID_ARGUMENT;
-  device->arm(fault, after);
-  return HY_OK;
-}
 
 }  // namespace
 
@@ -61,11 +25,7 @@ HyStatus enumerate(HyDeviceSummary* summaries, std::uint32_t capacity, std::uint
   return at_border(error, [&]() -> Status {
     *count = 1;
     if (capacity == 0 || !summaries) return {};
-    HyDeviceSummary summary = summarize();
-    std::uint32_t size =
-        std::min<std::uint32_t>(summaries[0].size ? summaries[0].size : sizeof summary, sizeof summary);
-    summary.size = size;
-    std::memcpy(summaries, &summary, size);
+    write_sized(summarize(), summaries);
     return {};
   });
 }
@@ -100,7 +60,7 @@ void device_close(HyDevice* device) {
 
 HyStatus device_info(HyDevice* device, HyDeviceInfo* info, HyError* error) {
   return at_border(error, [&]() -> Status {
-    copy_info(device->facts.info, info);
+    write_sized(device->facts.info, info);
     return {};
   });
 }
@@ -135,7 +95,9 @@ HyStatus device_enable_peer(HyDevice*, HyDevice*, HyError*) {
 }
 
 const HyFaultInjection* fault_injection() {
-  static const HyFaultInjection table{sizeof(HyFaultInjection), 0, &arm_fault};
+  static const HyFaultInjection table{
+      sizeof(HyFaultInjection), 0,
+      [](HyDevice* device, std::uint32_t fault, std::uint32_t after) { return device->arm(fault, after); }};
   return &table;
 }
 

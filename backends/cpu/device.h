@@ -1,37 +1,18 @@
 #pragma once
 
-#include <halyard/base/result.h>
+#include <halyard/hal/backend/device_health.h>
 #include <halyard/hal/plugin.h>
-#include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <optional>
 #include "device_info.h"
 #include "thread_pool.h"
 
 /// An opened device: the threads, and what all its objects share. Thread-safe.
-struct HyDevice {
+struct HyDevice : halyard::hal::backend::DeviceHealth {
   explicit HyDevice(unsigned threads) : pool(threads), facts(halyard::cpu::describe_device(pool.threads())) {}
 
   halyard::cpu::ThreadPool pool;
   halyard::cpu::ScratchPool scratch;
   halyard::cpu::DeviceFacts facts;
-
-  /// Success, or the error with which the device was lost.
-  halyard::Status status() const;
-  void lose(const halyard::Error& reason);
-  bool is_lost() const { return lost_flag_.load(std::memory_order_acquire); }
-
-  // ---- faults on demand (HyFaultInjection)
-  void arm(std::uint32_t fault, std::uint32_t after);
-  /// Counts one call down; true if this is the one that must fail.
-  bool fault_fires(std::uint32_t fault);
-
- private:
-  std::atomic<bool> lost_flag_{false};
-  mutable std::mutex mutex_;
-  halyard::Error lost_reason_;
-  std::atomic<std::int64_t> countdown_[4] = {-1, -1, -1, -1};  // by HY_FAULT_…; negative: not armed
 };
 
 namespace halyard::cpu {

@@ -61,13 +61,6 @@ DeviceFacts describe_device(unsigned threads) {
   return facts;
 }
 
-void copy_info(const HyDeviceInfo& from, HyDeviceInfo* to) {
-  std::uint32_t size =
-      std::min<std::uint32_t>(to->size ? to->size : sizeof(HyDeviceInfo), sizeof(HyDeviceInfo));
-  std::memcpy(to, &from, size);
-  to->size = size;
-}
-
 HyDeviceSummary summarize() {
   Processor processor = find_processor();
   HyDeviceSummary summary{};

@@ -19,9 +19,6 @@ struct DeviceFacts {
 /// Fills everything for a device of `threads` threads. The result must not move: `info` points into it.
 DeviceFacts describe_device(unsigned threads);
 
-/// Copies as much of `from` as the caller's `to->size` says it knows.
-void copy_info(const HyDeviceInfo& from, HyDeviceInfo* to);
-
 /// The device as listings show it.
 HyDeviceSummary summarize();
 

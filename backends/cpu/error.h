@@ -1,27 +1,15 @@
 #pragma once
 
 #include <halyard/base/result.h>
-#include <halyard/hal/plugin.h>
-#include <exception>
-#include <new>
-#include <string>
+#include <halyard/hal/backend/border.h>
+#include <halyard/hal/backend/sized_struct.h>
 
 namespace halyard::cpu {
 
-/// Fills a caller's HyError (which may be NULL) and gives its status.
-HyStatus report(HyError* out, const Error& error, std::uint32_t node = UINT32_MAX);
-
-/// The border of the C interface: turns a `Status` into a HyStatus, and exceptions into statuses.
-template <class Body>
-HyStatus at_border(HyError* out, Body&& body) noexcept {
-  try {
-    Status status = body();
-    return status ? static_cast<HyStatus>(HY_OK) : report(out, status.error());
-  } catch (const std::bad_alloc&) {
-    return report(out, {ErrorCode::out_of_memory, "cpu: the host is out of memory"});
-  } catch (const std::exception& exception) {
-    return report(out, {ErrorCode::internal, std::string("cpu: unexpected exception: ") + exception.what()});
-  }
-}
+using hal::backend::at_border;
+using hal::backend::element_of;
+using hal::backend::read_sized;
+using hal::backend::report;
+using hal::backend::write_sized;
 
 }  // namespace halyard::cpu

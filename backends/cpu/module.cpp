@@ -3,7 +3,6 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
-#include "abi_array.h"
 #include "device.h"
 #include "error.h"
 #include "llvm_compiler.h"

@@ -15,12 +15,6 @@ namespace {
 /// How often a queue that waits for another timeline looks whether the device was lost meanwhile.
 constexpr std::chrono::milliseconds lost_poll{5};
 
-std::uint64_t nanoseconds_now() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(HyTimeline::Clock::now().time_since_epoch())
-          .count());
-}
-
 bool passed(const std::optional<HyTimeline::Clock::time_point>& deadline) {
   return deadline && HyTimeline::Clock::now() >= *deadline;
 }
@@ -146,9 +140,9 @@ void HyQueue::run_commands(Submission& submission, const Deadline& deadline) {
   auto run = [&] {
     while (submission.next_command < commands.size()) {
       std::size_t i = submission.next_command;
-      std::uint64_t begin = submission.time_stamps ? nanoseconds_now() : 0;
+      std::uint64_t begin = submission.time_stamps ? HyTimeStamps::now() : 0;
       halyard::cpu::execute(device_, commands[i], submission.arguments);
-      if (submission.time_stamps) submission.time_stamps->spans[i] = {begin, nanoseconds_now()};
+      if (submission.time_stamps) submission.time_stamps->spans[i] = {begin, HyTimeStamps::now()};
       submission.next_command = i + 1;
       if (passed(deadline)) return;
     }
@@ -214,7 +208,7 @@ HyStatus queue_submit(HyQueue* queue, const HySubmission* submission, std::uint6
 
 HyStatus time_stamps_create(HyDevice*, std::uint32_t capacity, HyTimeStamps** stamps, HyError* error) {
   return at_border(error, [&]() -> Status {
-    *stamps = new HyTimeStamps{std::vector<HyTimeSpan>(capacity)};
+    *stamps = new HyTimeStamps{{std::vector<HyTimeSpan>(capacity)}};
     return {};
   });
 }
@@ -225,13 +219,7 @@ void time_stamps_destroy(HyTimeStamps* stamps) {
 
 HyStatus time_stamps_read(HyTimeStamps* stamps, std::uint32_t first, std::uint32_t count, HyTimeSpan* spans,
                           HyError* error) {
-  return at_border(error, [&]() -> Status {
-    if (first > stamps->spans.size() || count > stamps->spans.size() - first)
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("cpu: time stamps {} to {} of {}", first, first + count, stamps->spans.size()));
-    std::copy_n(stamps->spans.begin() + first, count, spans);
-    return {};
-  });
+  return at_border(error, [&] { return stamps->read(first, count, spans); });
 }
 
 }  // namespace halyard::cpu

@@ -1,40 +1,6 @@
 #include "timeline.h"
-#include <fmt/format.h>
 #include "error.h"
 #include "queue.h"
-
-using halyard::Error;
-using halyard::ErrorCode;
-using halyard::Status;
-
-Status HyTimeline::advance(std::uint64_t value, const Error* failure) {
-  std::lock_guard lock(mutex_);
-  std::uint64_t before = value_.load(std::memory_order_relaxed);
-  if (value <= before)
-    return halyard::fail(
-        ErrorCode::invalid_argument,
-        fmt::format("cpu: a timeline only grows: it is at {}, {} was signaled", before, value));
-  if (failure) failures_.push_back({before, value, *failure});
-  value_.store(value, std::memory_order_release);
-  // Under the lock: a waiter may destroy the timeline as soon as it can see the value.
-  reached_.notify_all();
-  return {};
-}
-
-bool HyTimeline::wait(std::uint64_t value, std::optional<Clock::time_point> deadline) {
-  std::unique_lock lock(mutex_);
-  auto is_reached = [&] { return value_.load(std::memory_order_relaxed) >= value; };
-  if (deadline) return reached_.wait_until(lock, *deadline, is_reached);
-  reached_.wait(lock, is_reached);
-  return true;
-}
-
-Status HyTimeline::outcome(std::uint64_t value) const {
-  std::lock_guard lock(mutex_);
-  for (const Failure& failure : failures_)
-    if (value > failure.after && value <= failure.last) return tl::unexpected<Error>(failure.error);
-  return {};
-}
 
 namespace halyard::cpu {
 
@@ -53,14 +19,6 @@ void spin(const HyTimeline& timeline, std::uint64_t value) {
 
 }  // namespace
 
-std::optional<HyTimeline::Clock::time_point> deadline_after(std::uint64_t timeout_ns) {
-  auto now = HyTimeline::Clock::now();
-  auto most =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(HyTimeline::Clock::time_point::max() - now);
-  if (timeout_ns >= static_cast<std::uint64_t>(most.count())) return std::nullopt;
-  return now + std::chrono::nanoseconds(timeout_ns);
-}
-
 HyStatus timeline_create(HyDevice*, std::uint64_t initial, HyTimeline** timeline, HyError* error) {
   return at_border(error, [&]() -> Status {
     *timeline = new HyTimeline(initial);
@@ -74,7 +32,7 @@ void timeline_destroy(HyTimeline* timeline) {
 
 HyStatus timeline_signal(HyTimeline* timeline, std::uint64_t value, HyError* error) {
   return at_border(error, [&]() -> Status {
-    if (timeline->owner())
+    if (timeline->owner)
       return fail(ErrorCode::invalid_argument,
                   "cpu: a queue's own timeline is raised by its submissions alone");
     return timeline->advance(value);
@@ -84,16 +42,12 @@ HyStatus timeline_signal(HyTimeline* timeline, std::uint64_t value, HyError* err
 HyStatus timeline_wait(HyTimeline* timeline, std::uint64_t value, std::uint64_t timeout_ns, HyError* error) {
   return at_border(error, [&]() -> Status {
     if (timeline->value() < value) {
-      if (timeout_ns == 0)
-        return fail(ErrorCode::timeout, fmt::format("cpu: the timeline has not reached {} yet", value));
-      auto deadline = deadline_after(timeout_ns);
+      if (timeout_ns == 0) return timeline->not_reached(value, timeout_ns);
+      auto deadline = HyTimeline::deadline_after(timeout_ns);
       // Running the queue's work here saves two switches between threads.
-      if (HyQueue* queue = timeline->owner()) queue->help(value, deadline);
+      if (HyQueue* queue = timeline->owner) queue->help(value, deadline);
       spin(*timeline, value);
-      if (!timeline->wait(value, deadline))
-        return fail(ErrorCode::timeout,
-                    fmt::format("cpu: the timeline is at {} after {} ns and has not reached {}",
-                                timeline->value(), timeout_ns, value));
+      if (!timeline->wait(value, deadline)) return timeline->not_reached(value, timeout_ns);
     }
     return timeline->outcome(value);
   });

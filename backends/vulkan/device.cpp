@@ -20,19 +20,9 @@ HyDevice::~HyDevice() {
   if (is_ours && handle) vk.DestroyDevice(handle, nullptr);
 }
 
-Status HyDevice::status() const {
-  if (!is_lost()) return {};
-  std::lock_guard lock(reason_mutex_);
-  return tl::unexpected<Error>(lost_reason_);
-}
-
 void HyDevice::lose(const Error& reason) {
   if (is_lost()) return;
-  {
-    std::lock_guard lock(reason_mutex_);
-    lost_reason_ = {ErrorCode::device_lost, reason.message};
-  }
-  lost_flag_.store(true, std::memory_order_release);
+  DeviceHealth::lose(reason);
   Error lost{ErrorCode::device_lost, reason.message};
   for (HyTimeline* timeline : timelines) timeline->fail_from_here(lost);
   for (HyQueue* queue : queues) queue->abandon();
@@ -45,15 +35,6 @@ tl::unexpected<Error> HyDevice::failure(std::string_view call, VkResult result) 
     lose(failed.value());
   }
   return failed;
-}
-
-void HyDevice::arm(std::uint32_t fault, std::uint32_t after) {
-  countdown_[fault].store(after);
-}
-
-bool HyDevice::fault_fires(std::uint32_t fault) {
-  if (countdown_[fault].load(std::memory_order_relaxed) < 0) return false;
-  return countdown_[fault].fetch_sub(1) == 0;
 }
 
 namespace halyard::vulkan {
@@ -77,6 +58,7 @@ Status load_functions(HyDevice& device) {
 std::vector<const char*> extension_names(const Extensions& extensions) {
   std::vector<const char*> names;
   if (extensions.push_descriptor) names.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  if (extensions.memory_budget) names.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   if (extensions.external_memory_fd) names.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
   if (extensions.external_memory_host) names.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   if (extensions.external_semaphore_fd) names.push_back(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
@@ -174,10 +156,21 @@ Status open(const HyDeviceDesc& desc, HyDevice& device) {
   return {};
 }
 
-HyStatus arm_fault(HyDevice* device, std::uint32_t fault, std::uint32_t after) {
-  if (fault < HY_FAULT_DEVICE_LOST || fault > HY_FAULT_SUBMISSION_FAILS) return HY_INVALID_ARGUMENT;
-  device->arm(fault, after);
-  return HY_OK;
+/// What this process may still allocate of the heap of device buffers: its budget less what it has allocated.
+Result<std::int64_t> free_bytes(const HyDevice& device) {
+  if (!device.facts.extensions.memory_budget)
+    return fail(ErrorCode::unsupported,
+                "vulkan: memory.free_bytes needs VK_EXT_memory_budget, which this device or its maker does "
+                "not give");
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryProperties2 memory{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
+                                           .pNext = &budget};
+  device.instance->vk().GetPhysicalDeviceMemoryProperties2(device.physical, &memory);
+  std::uint32_t type = device.facts.memory_types[HY_MEMORY_DEVICE];
+  std::uint32_t heap = memory.memoryProperties.memoryTypes[type].heapIndex;
+  std::uint64_t all = budget.heapBudget[heap], used = budget.heapUsage[heap];
+  return static_cast<std::int64_t>(all - std::min(all, used));
 }
 
 std::int64_t as_integer(const void* handle) {
@@ -199,11 +192,7 @@ HyStatus enumerate(HyDeviceSummary* summaries, std::uint32_t capacity, std::uint
     for (std::uint32_t i = 0; i < std::min(capacity, *count); ++i) {
       DeviceFacts facts;
       if (Status described = describe_device(*instance, physical[i], facts); !described) continue;
-      HyDeviceSummary summary = summarize(facts);
-      std::uint32_t size =
-          summaries[i].size ? std::min<std::uint32_t>(summaries[i].size, sizeof summary) : sizeof summary;
-      std::memcpy(&summaries[i], &summary, size);
-      summaries[i].size = size;
+      write_sized(summarize(facts), &summaries[i]);
     }
     return {};
   });
@@ -224,7 +213,7 @@ void device_close(HyDevice* device) {
 
 HyStatus device_info(HyDevice* device, HyDeviceInfo* info, HyError* error) {
   return at_border(error, [&]() -> Status {
-    copy_info(device->facts.info, info);
+    write_sized(device->facts.info, info);
     return {};
   });
 }
@@ -241,16 +230,20 @@ HyStatus device_property(HyDevice* device, const char* key, HyProperty* property
       property->integer = as_integer(device->physical);
     else if (name == "vulkan.queue_family")
       property->integer = device->facts.compute_family;
-    else if (name == "vulkan.validation_layer")
+    else if (name == "memory.free_bytes") {
+      HALYARD_ASSIGN(property->integer, free_bytes(*device));
+    } else if (name == "vulkan.validation_layer")
       property->integer = device->instance->has_validation_layer();
     else if (name == "vulkan.validation_messages")
       property->integer = device->instance->validation_messages();
     else
-      return fail(ErrorCode::not_found,
-                  fmt::format("vulkan: no property \"{}\"; there are vulkan.device, vulkan.instance, "
-                              "vulkan.physical_device, vulkan.queue_family, vulkan.validation_layer, "
-                              "vulkan.validation_messages",
-                              name));
+      return fail(
+          ErrorCode::not_found,
+          fmt::format(
+              "vulkan: no property \"{}\"; there are memory.free_bytes, vulkan.device, vulkan.instance, "
+              "vulkan.physical_device, vulkan.queue_family, vulkan.validation_layer, "
+              "vulkan.validation_messages",
+              name));
     return {};
   });
 }
@@ -260,7 +253,9 @@ HyStatus device_status(HyDevice* device, HyError* error) {
 }
 
 const HyFaultInjection* fault_injection() {
-  static const HyFaultInjection table{sizeof(HyFaultInjection), 0, &arm_fault};
+  static const HyFaultInjection table{
+      sizeof(HyFaultInjection), 0,
+      [](HyDevice* device, std::uint32_t fault, std::uint32_t after) { return device->arm(fault, after); }};
   return &table;
 }
 

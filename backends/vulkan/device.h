@@ -1,6 +1,7 @@
 #pragma once
 
 #include <halyard/base/result.h>
+#include <halyard/hal/backend/device_health.h>
 #include <halyard/hal/plugin.h>
 #include <atomic>
 #include <cstdint>
@@ -44,7 +45,7 @@ class QueueUse {
 }  // namespace halyard::vulkan
 
 /// An opened device, and what all its objects share. Thread-safe.
-struct HyDevice {
+struct HyDevice : halyard::hal::backend::DeviceHealth {
   HyDevice() = default;
   ~HyDevice();
   HyDevice(const HyDevice&) = delete;
@@ -69,9 +70,6 @@ struct HyDevice {
   std::vector<HyQueue*> queues;
   std::vector<HyTimeline*> timelines;
 
-  /// Success, or the error with which the device was lost.
-  halyard::Status status() const;
-  bool is_lost() const { return lost_flag_.load(std::memory_order_acquire); }
   /// With `submission_mutex` held. Every point not reached by now fails with `reason`.
   void lose(const halyard::Error& reason);
   /// As `lose`, taking the mutex, if `result` says that the device is lost. Gives the failure to report.
@@ -81,17 +79,6 @@ struct HyDevice {
     if (result >= VK_SUCCESS) return {};
     return failure(call, result);
   }
-
-  // ---- faults on demand (HyFaultInjection)
-  void arm(std::uint32_t fault, std::uint32_t after);
-  /// Counts one call down; true if this is the one that must fail.
-  bool fault_fires(std::uint32_t fault);
-
- private:
-  std::atomic<bool> lost_flag_{false};
-  mutable std::mutex reason_mutex_;
-  halyard::Error lost_reason_;
-  std::atomic<std::int64_t> countdown_[4] = {-1, -1, -1, -1};  // by HY_FAULT_…; negative: not armed
 };
 
 namespace halyard::vulkan {

@@ -157,6 +157,7 @@ void read_extensions(const std::vector<VkExtensionProperties>& present, Extensio
                        [&](const VkExtensionProperties& e) { return name == e.extensionName; });
   };
   extensions.push_descriptor = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  extensions.memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   extensions.external_memory_fd = has(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
   extensions.external_memory_host = has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   extensions.external_semaphore_fd = has(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
@@ -432,13 +433,6 @@ void fill_info(DeviceFacts& facts) {
   info.module_formats = formats;
   info.module_format_count = 1;
   info.spirv_version = facts.properties.apiVersion >= VK_API_VERSION_1_3 ? 0x00010600 : 0x00010500;
-}
-
-void copy_info(const HyDeviceInfo& from, HyDeviceInfo* to) {
-  std::uint32_t size =
-      to->size ? std::min<std::uint32_t>(to->size, sizeof(HyDeviceInfo)) : sizeof(HyDeviceInfo);
-  std::memcpy(to, &from, size);
-  to->size = size;
 }
 
 HyDeviceSummary summarize(const DeviceFacts& facts) {

@@ -24,6 +24,7 @@ struct Features {
 struct Extensions {
   bool push_descriptor = false;
   bool external_memory_fd = false;
+  bool memory_budget = false;
   bool external_memory_host = false;
   bool external_semaphore_fd = false;
   bool subgroup_size_control = false;
@@ -77,9 +78,6 @@ void fill_info(DeviceFacts& facts);
 
 /// Sets the structs to exactly what `facts.features` names.
 void request_features(const Features& features, FeatureChain& chain);
-
-/// Copies as much of `from` as the caller's `to->size` says it knows.
-void copy_info(const HyDeviceInfo& from, HyDeviceInfo* to);
 
 /// The device as listings show it.
 HyDeviceSummary summarize(const DeviceFacts& facts);

@@ -50,22 +50,6 @@ const ResultRow* find(VkResult result) {
 
 }  // namespace
 
-HyStatus report(HyError* out, const Error& error, std::uint32_t node) {
-  auto status = static_cast<HyStatus>(error.code);
-  if (!out) return status;
-  std::size_t size = out->size ? std::min<std::size_t>(out->size, sizeof(HyError)) : sizeof(HyError);
-  if (size <= offsetof(HyError, message)) return status;
-  out->status = status;
-  out->vendor_code = 0;
-  out->node = node;
-  out->reserved = 0;
-  std::size_t room = size - offsetof(HyError, message) - 1;
-  std::size_t length = std::min(room, error.message.size());
-  std::memcpy(out->message, error.message.data(), length);
-  out->message[length] = 0;
-  return status;
-}
-
 std::string_view name(VkResult result) {
   const ResultRow* row = find(result);
   return row ? row->name : "an unknown VkResult";

@@ -2,28 +2,6 @@
 
 #include "error.h"
 
-using halyard::Error;
-using halyard::Status;
-
-Status HyDevice::status() const {
-  std::lock_guard lock(mutex_);
-  if (lost_) return tl::unexpected<Error>(reason_);
-  return {};
-}
-
-void HyDevice::lose(const Error& reason) {
-  std::lock_guard lock(mutex_);
-  if (!lost_) reason_ = reason;
-  lost_ = true;
-}
-
-bool HyDevice::fault_fires(std::uint32_t fault) {
-  std::int64_t left = countdown_[fault].load();
-  while (left >= 0)
-    if (countdown_[fault].compare_exchange_weak(left, left - 1)) return left == 0;
-  return false;
-}
-
 namespace halyard::interpreter {
 namespace {
 
@@ -68,12 +46,6 @@ HyDeviceInfo describe() {
   info.module_formats = formats;
   info.module_format_count = 1;
   return info;
-}
-
-HyStatus arm_fault(HyDevice* device, std::uint32_t fault, std::uint32_t after) {
-  if (fault < HY_FAULT_DEVICE_LOST || fault > HY_FAULT_SUBMISSION_FAILS) return HY_INVALID_ARGUMENT;
-  device->arm(fault, after);
-  return HY_OK;
 }
 
 }  // namespace
@@ -132,7 +104,9 @@ HyStatus device_status(HyDevice* device, HyError* error) {
 }
 
 const HyFaultInjection* fault_injection() {
-  static const HyFaultInjection table{sizeof(HyFaultInjection), 0, arm_fault};
+  static const HyFaultInjection table{
+      sizeof(HyFaultInjection), 0,
+      [](HyDevice* device, std::uint32_t fault, std::uint32_t after) { return device->arm(fault, after); }};
   return &table;
 }
 

@@ -1,29 +1,11 @@
 #pragma once
 
-#include <halyard/base/result.h>
+#include <halyard/hal/backend/device_health.h>
 #include <halyard/hal/plugin.h>
-#include <atomic>
 #include <cstdint>
-#include <mutex>
 
 /// An opened device. Thread-safe.
-struct HyDevice {
- public:
-  /// Success, or the error with which the device was lost.
-  halyard::Status status() const;
-  void lose(const halyard::Error& reason);
-
-  /// The `after`-th next call of the kind fails (HyFaultInjection).
-  void arm(std::uint32_t fault, std::uint32_t after) { countdown_[fault].store(after); }
-  /// Counts one call down; true if this is the one that must fail.
-  bool fault_fires(std::uint32_t fault);
-
- private:
-  mutable std::mutex mutex_;
-  bool lost_ = false;
-  halyard::Error reason_;
-  std::atomic<std::int64_t> countdown_[4] = {-1, -1, -1, -1};  // by HY_FAULT_…; negative: not armed
-};
+struct HyDevice : halyard::hal::backend::DeviceHealth {};
 
 namespace halyard::interpreter {
 

@@ -13,12 +13,6 @@ namespace {
 /// How often a queue that waits for another timeline looks whether the device was lost meanwhile.
 constexpr std::chrono::milliseconds lost_poll{5};
 
-std::uint64_t nanoseconds_now() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(HyTimeline::Clock::now().time_since_epoch())
-          .count());
-}
-
 }  // namespace
 
 HyQueue::HyQueue(HyDevice& device) : device_(device), thread_([this] { run_pending(); }) {}
@@ -88,11 +82,11 @@ Status HyQueue::run(const Submission& submission) const {
   }
   for (std::size_t i = 0; i < submission.commands.size(); ++i) {
     HALYARD_TRY(device_.status());
-    std::uint64_t begin = nanoseconds_now();
+    std::uint64_t begin = HyTimeStamps::now();
     if (Status status = halyard::interpreter::execute(submission.commands[i]); !status)
       return halyard::fail(status.error().code,
                            "interpreter: command " + std::to_string(i) + ": " + status.error().message);
-    if (submission.time_stamps) submission.time_stamps->spans[i] = {begin, nanoseconds_now()};
+    if (submission.time_stamps) submission.time_stamps->spans[i] = {begin, HyTimeStamps::now()};
   }
   return {};
 }
@@ -135,7 +129,7 @@ HyStatus queue_submit(HyQueue* queue, const HySubmission* submission, std::uint6
 
 HyStatus time_stamps_create(HyDevice*, std::uint32_t capacity, HyTimeStamps** stamps, HyError* error) {
   return at_border(error, [&]() -> Status {
-    *stamps = new HyTimeStamps{std::vector<HyTimeSpan>(capacity)};
+    *stamps = new HyTimeStamps{{std::vector<HyTimeSpan>(capacity)}};
     return {};
   });
 }
@@ -146,13 +140,7 @@ void time_stamps_destroy(HyTimeStamps* stamps) {
 
 HyStatus time_stamps_read(HyTimeStamps* stamps, std::uint32_t first, std::uint32_t count, HyTimeSpan* spans,
                           HyError* error) {
-  return at_border(error, [&]() -> Status {
-    if (first > stamps->spans.size() || count > stamps->spans.size() - first)
-      return fail(ErrorCode::invalid_argument,
-                  "interpreter: time_stamps_read: beyond the stamps that there are");
-    std::copy_n(stamps->spans.begin() + first, count, spans);
-    return {};
-  });
+  return at_border(error, [&] { return stamps->read(first, count, spans); });
 }
 
 }  // namespace halyard::interpreter

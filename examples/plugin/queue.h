@@ -14,9 +14,7 @@
 #include "timeline.h"
 
 /// Begin and end of each command of a submission.
-struct HyTimeStamps {
-  std::vector<HyTimeSpan> spans;
-};
+struct HyTimeStamps : halyard::hal::backend::HostTimeStamps {};
 
 namespace halyard::interpreter {
 

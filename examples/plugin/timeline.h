@@ -1,40 +1,15 @@
 #pragma once
 
-#include <halyard/base/result.h>
+#include <halyard/hal/backend/host_timeline.h>
 #include <halyard/hal/plugin.h>
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
-#include <optional>
-#include <vector>
 
-/// A counter that only grows. Failed work counts as reached; `outcome` tells why it failed. Thread-safe.
-struct HyTimeline {
- public:
-  using Clock = std::chrono::steady_clock;
-
-  explicit HyTimeline(std::uint64_t initial, bool of_queue = false) : of_queue(of_queue), value_(initial) {}
-
-  /// Raises the counter; with `failure` the values passed on the way failed.
-  halyard::Status advance(std::uint64_t value, const halyard::Error* failure = nullptr);
-  /// Blocks until `value` is reached or the deadline (nothing: for good). Whether it was reached.
-  bool wait(std::uint64_t value, std::optional<Clock::time_point> deadline);
-  std::uint64_t value() const;
-  /// Success, or why the work that reached `value` failed.
-  halyard::Status outcome(std::uint64_t value) const;
+/// The C interface's HyTimeline: one that threads of the host raise.
+struct HyTimeline : halyard::hal::backend::HostTimeline {
+  explicit HyTimeline(std::uint64_t initial, bool is_queues = false)
+      : HostTimeline(initial), of_queue(is_queues) {}
 
   const bool of_queue;  ///< raised by its queue's submissions alone
-
- private:
-  struct Failure {
-    std::uint64_t after, last;  // values in (after, last]
-    halyard::Error error;
-  };
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t value_;
-  std::vector<Failure> failures_;
 };
 
 namespace halyard::interpreter {
