@@ -239,6 +239,19 @@ class Reference {
       return value.reduces_last_axis ? ops::order::reduce_row<T>(n, identity, at, combine)
                                      : ops::order::reduce_column<T>(n, identity, at, combine);
     };
+    // Integers wrap.
+    auto plus = [](T a, T b) {
+      if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+      else
+        return static_cast<T>(a + b);
+    };
+    auto times = [](T a, T b) {
+      if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+      else
+        return static_cast<T>(a * b);
+    };
     auto is_nan = [](T x) { return x != x; };
     T extreme{};
     std::int64_t best = 0;
@@ -251,9 +264,9 @@ class Reference {
       extreme = has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
     switch (value.reduction) {
       case Reduction::sum:
-        return bits_of<T, Bits>(ordered(T{0}, [](T a, T b) { return static_cast<T>(a + b); }));
+        return bits_of<T, Bits>(ordered(T{0}, plus));
       case Reduction::prod:
-        return bits_of<T, Bits>(ordered(T{1}, [](T a, T b) { return static_cast<T>(a * b); }));
+        return bits_of<T, Bits>(ordered(T{1}, times));
       case Reduction::max:
       case Reduction::min:
         for (std::int64_t k = 0; k < n; ++k) {

@@ -23,7 +23,11 @@ function(halyard_add_backend vendor)
   # Hidden visibility leaves the standard library's templates visible; the list leaves the entry alone.
   set(exports ${CMAKE_CURRENT_BINARY_DIR}/halyard_backend_exports.map)
   file(WRITE ${exports} "{ global: halyard_backend_entry; local: *; };\n")
-  target_link_options(${module} PRIVATE -Wl,--version-script=${exports} -Wl,--no-undefined)
+  target_link_options(${module} PRIVATE -Wl,--version-script=${exports})
+  # clang's sanitizers live in the program; a module finds them when it is loaded.
+  if(NOT (CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_CXX_FLAGS MATCHES "-fsanitize="))
+    target_link_options(${module} PRIVATE -Wl,--no-undefined)
+  endif()
 
   # The objects behind the handles have the same names in every backend; in one program they must not meet.
   set(handles HyDevice HyQueue HyBuffer HyModule HyGraph HyTimeline HyTimeStamps)
