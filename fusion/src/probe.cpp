@@ -184,7 +184,7 @@ void register_probes() {
   static std::once_flag once;
   std::call_once(once, [] {
     hal::set_prober({.version = "1", .run = probe_numeric_facts});
-    hal::set_measurer({.version = "5", .run = measure_device});
+    hal::set_measurer({.version = "6", .run = measure_device});
   });
 }
 
