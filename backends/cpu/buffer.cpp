@@ -32,8 +32,7 @@ HyStatus buffer_create(HyDevice* device, const HyBufferDesc* desc, HyBuffer** bu
     HALYARD_TRY(device->status());
     if (desc->bytes == 0)
       return fail(ErrorCode::invalid_argument, "cpu: buffer_create: a buffer has at least 1 byte");
-    const bool knows_exports = desc->size == 0 || desc->size >= sizeof(HyBufferDesc);
-    if (knows_exports && (desc->export_kinds & ~(1u << HY_HANDLE_HOST_POINTER)) != 0)
+    if ((read_sized(desc).export_kinds & ~(1u << HY_HANDLE_HOST_POINTER)) != 0)
       return fail(ErrorCode::unsupported,
                   "cpu: buffer_create: memory is given out as a host pointer only; import one of another "
                   "interface instead");

@@ -194,8 +194,7 @@ HyStatus buffer_create(HyDevice* device, const HyBufferDesc* desc, HyBuffer** bu
     if (device->fault_fires(HY_FAULT_OUT_OF_MEMORY))
       return fail(ErrorCode::out_of_memory,
                   fmt::format("vulkan: buffer_create of {} bytes: simulated lack of memory", desc->bytes));
-    bool knows_exports = desc->size == 0 || desc->size >= sizeof(HyBufferDesc);
-    std::uint32_t exports = knows_exports ? desc->export_kinds : 0;
+    std::uint32_t exports = read_sized(desc).export_kinds;
     bool by_descriptor = (exports & (1u << HY_HANDLE_OPAQUE_FD)) != 0;
     bool possible = device->facts.extensions.external_memory_fd && desc->memory == HY_MEMORY_DEVICE;
     if ((exports & (1u << HY_HANDLE_DMA_BUF_FD)) != 0 || (by_descriptor && !possible))
