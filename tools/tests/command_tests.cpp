@@ -119,12 +119,14 @@ TEST_CASE("run writes the same bytes fused and unfused, by option and by environ
   Workplace place;
   const std::string run = "run " + place.model() + " --device cpu --input x=random:2x16 --output ";
   const std::string folder = place.folder.string();
-  REQUIRE(run_halyard(place, run + folder + "/on").code == 0);
+  Outcome fused_run = run_halyard(place, run + folder + "/on");
+  REQUIRE(fused_run.code == 0);
+  CHECK(has(fused_run, ": 1 launches"));
   REQUIRE(run_halyard(place, run + folder + "/off --fusion off").code == 0);
   Outcome by_environment = run_halyard(place, run + folder + "/environment", "HALYARD_FUSION=off");
   REQUIRE(by_environment.code == 0);
-  CHECK(has(by_environment, "2 launches") ==
-        has(run_halyard(place, run + folder + "/again --fusion off"), "2 launches"));
+  CHECK(has(by_environment, " launches"));
+  CHECK_FALSE(has(by_environment, ": 1 launches"));
   const std::string fused = bytes_of(place.folder / "on/y.npy");
   CHECK(fused.size() > 2 * 16 * sizeof(float));
   CHECK(fused == bytes_of(place.folder / "off/y.npy"));
