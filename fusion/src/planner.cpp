@@ -332,7 +332,7 @@ std::vector<GroupId> Planner::run_order() const {
 }
 
 /// Trial kernels have names that nobody sees elsewhere.
-static std::string without_kernel_name(const std::string& reason) {
+std::string without_kernel_name(const std::string& reason) {
   const std::size_t end = reason.rfind("kernel ", 0) == 0 ? reason.find(": ") : std::string::npos;
   return end == std::string::npos ? reason : reason.substr(end + 2);
 }
