@@ -15,6 +15,8 @@ target_link_libraries(halyard_emit_llvm PUBLIC halyard_program
 halyard_add_test(emit_llvm
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/tests/emit_llvm_device.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tests/emit_llvm_harness.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/tests/emit_llvm_program_tests.cpp
     ${CMAKE_CURRENT_LIST_DIR}/tests/emit_llvm_tests.cpp
   LIBRARIES halyard_emit_llvm ${CMAKE_DL_LIBS})
 if(TARGET emit_llvm_tests)
