@@ -1,252 +1,19 @@
 #include "fake_backend.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstring>
-#include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
-namespace {
+#include "fake_objects.h"
 
-std::atomic<std::uint64_t> compilation_count{0};
-std::atomic<std::int64_t> live_count{0};
-
-struct Counted {
-  Counted() { ++live_count; }
-  ~Counted() { --live_count; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-};
-
-struct Gate {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool open = true;
-};
-Gate gate;
-
-HyStatus report(HyError* error, HyStatus status, const std::string& message) {
-  if (error != nullptr) {
-    error->status = status;
-    std::snprintf(error->message, sizeof error->message, "%s", message.c_str());
-  }
-  return status;
-}
-
-}  // namespace
-
-struct HyDevice : Counted {
-  uint32_t ordinal = 0;
-  bool bare = false;
-  std::mutex mutex;
-  std::condition_variable changed;  // of all timelines of the device
-  std::uint64_t held = 0;
-  bool lost = false;
-  std::map<uint32_t, uint32_t> faults;  // fault -> calls until it strikes
-
-  bool strikes(uint32_t fault) {
-    std::lock_guard lock(mutex);
-    const auto it = faults.find(fault);
-    if (it == faults.end() || it->second-- != 0) return false;
-    faults.erase(it);
-    return true;
-  }
-  void lose() {
-    std::lock_guard lock(mutex);
-    lost = true;
-    changed.notify_all();
-  }
-};
-
-struct HyBuffer : Counted {
-  HyDevice* device = nullptr;
-  std::vector<unsigned char> own;
-  unsigned char* data = nullptr;
-  std::uint64_t bytes = 0;
-  uint32_t memory = HY_MEMORY_DEVICE;
-  bool imported = false;
-};
-
-struct HyTimeline : Counted {
-  HyDevice* device = nullptr;
-  std::uint64_t reached = 0;
-  std::map<std::uint64_t, std::pair<HyStatus, std::string>> failures;
-
-  void raise(std::uint64_t value, HyStatus status, const std::string& message) {
-    std::lock_guard lock(device->mutex);
-    if (value > reached) reached = value;
-    if (status != HY_OK) failures[value] = {status, message};
-    device->changed.notify_all();
-  }
-  // The device's mutex is held.
-  HyStatus outcome(std::uint64_t value, HyError* error) const {
-    const auto it = failures.find(value);
-    return it == failures.end() ? HY_OK : report(error, it->second.first, it->second.second);
-  }
-  HyStatus wait(std::uint64_t value, std::uint64_t timeout_ns, HyError* error) {
-    std::unique_lock lock(device->mutex);
-    const auto done = [&] { return reached >= value || device->lost; };
-    if (timeout_ns == UINT64_MAX)
-      device->changed.wait(lock, done);
-    else if (!device->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), done))
-      return report(error, HY_TIMEOUT, "not reached");
-    if (reached >= value) return outcome(value, error);
-    return report(error, HY_DEVICE_LOST, "the fake device was lost (simulated): open it again");
-  }
-};
-
-struct HyModule : Counted {
-  struct KernelOf {
-    std::string entry;
-  };
-  std::vector<KernelOf> kernels;
-  std::string native;
-};
-
-struct HyTimeStamps : Counted {
-  std::vector<HyTimeSpan> spans;
-};
-
-namespace {
-
-/// A command with copies of all it points to.
-struct Recorded {
-  uint32_t kind = 0;
-  std::string entry;
-  std::vector<HySlice> slices;  // copy: source, destination; fill: destination
-  std::vector<unsigned char> scalars;
-  uint32_t scalar_slot = HY_NO_SLOT;
-  uint32_t grid[3] = {0, 0, 0};
-  uint32_t pattern = 0, pattern_bytes = 0;
-};
-
-Recorded record(const HyCommand& command) {
-  Recorded result;
-  result.kind = command.kind;
-  if (command.kind == HY_COMMAND_DISPATCH) {
-    const HyDispatch& dispatch = *command.dispatch;
-    result.entry = dispatch.module->kernels[dispatch.kernel].entry;
-    result.slices.assign(dispatch.buffers, dispatch.buffers + dispatch.buffer_count);
-    result.scalar_slot = dispatch.scalar_slot;
-    std::memcpy(result.grid, dispatch.grid, sizeof result.grid);
-    if (dispatch.scalar_slot == HY_NO_SLOT && dispatch.scalar_bytes != 0) {
-      const auto* first = static_cast<const unsigned char*>(dispatch.scalars);
-      result.scalars.assign(first, first + dispatch.scalar_bytes);
-    }
-  } else if (command.kind == HY_COMMAND_COPY) {
-    result.slices = {command.copy->source, command.copy->destination};
-  } else {
-    result.slices = {command.fill->destination};
-    result.pattern = command.fill->pattern;
-    result.pattern_bytes = command.fill->pattern_bytes;
-  }
-  return result;
-}
-
-struct Work {
-  std::vector<HySyncPoint> waits, signals;
-  std::vector<Recorded> commands;
-  HyTimeStamps* stamps = nullptr;
-  std::uint64_t value = 0;
-  bool fails = false;
-};
-
-void run(const Recorded& command) {
-  const auto at = [&](std::size_t i) { return command.slices[i].buffer->data + command.slices[i].offset; };
-  const auto words = [&](std::size_t i) { return reinterpret_cast<std::uint32_t*>(at(i)); };
-  if (command.kind == HY_COMMAND_COPY) {
-    std::memcpy(at(1), at(0), command.slices[0].bytes);
-  } else if (command.kind == HY_COMMAND_FILL) {
-    for (std::uint64_t i = 0; i < command.slices[0].bytes; ++i)
-      at(0)[i] = static_cast<unsigned char>(command.pattern >> (8 * (i % command.pattern_bytes)));
-  } else if (command.grid[0] == 0 || command.grid[1] == 0 || command.grid[2] == 0) {
-    return;
-  } else if (command.entry == "hold") {
-    std::unique_lock lock(gate.mutex);
-    gate.changed.wait(lock, [] { return gate.open; });
-  } else {
-    std::uint32_t factor = 1;
-    if (command.entry == "scale_words") std::memcpy(&factor, command.scalars.data(), sizeof factor);
-    const std::size_t target = command.entry == "add_words" ? 2 : 1;
-    for (std::uint64_t i = 0; i < command.slices[target].bytes / 4; ++i) {
-      std::uint32_t value = words(0)[i] * factor;
-      if (command.entry == "add_words") value += words(1)[i];
-      words(target)[i] = value;
-    }
-  }
-}
-
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
-                                    std::chrono::nanoseconds(1));
-}
-
-}  // namespace
-
-struct HyQueue : Counted {
-  HyDevice* device = nullptr;
-  HyTimeline timeline;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Work> work;
-  std::uint64_t submitted = 0;
-  bool ending = false;
-  std::thread thread;
-
-  HyStatus perform(Work& item, std::string& message) {
-    for (const HySyncPoint& point : item.waits) {
-      HyError error{};
-      error.size = sizeof error;
-      if (const HyStatus status = point.timeline->wait(point.value, UINT64_MAX, &error); status != HY_OK) {
-        message = std::string("a wait failed: ") + error.message;
-        return status;
-      }
-    }
-    if (item.fails) {
-      message = "the submission failed (simulated)";
-      return HY_INTERNAL;
-    }
-    for (std::size_t i = 0; i < item.commands.size(); ++i) {
-      const std::uint64_t begin = now_ns();
-      run(item.commands[i]);
-      if (item.stamps != nullptr) item.stamps->spans[i] = {begin, now_ns()};
-    }
-    return HY_OK;
-  }
-  void loop() {
-    for (;;) {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return ending || !work.empty(); });
-      if (work.empty()) return;
-      Work item = std::move(work.front());
-      work.pop_front();
-      lock.unlock();
-      std::string message;
-      const HyStatus status = perform(item, message);
-      for (const HySyncPoint& point : item.signals) point.timeline->raise(point.value, status, message);
-      timeline.raise(item.value, status, message);
-    }
-  }
-  std::uint64_t push(Work item) {
-    std::lock_guard lock(mutex);
-    item.value = ++submitted;
-    work.push_back(std::move(item));
-    changed.notify_all();
-    return submitted;
-  }
-};
-
-struct HyGraph : Counted {
-  std::vector<Recorded> nodes;
-};
+using fake::record;
+using fake::Recorded;
+using fake::report;
+using fake::Work;
 
 namespace {
 
@@ -488,7 +255,7 @@ HyStatus create_module(HyDevice*, const HyModuleDesc* desc, HyModule** module, H
   const bool native = std::string(desc->format) == "fake-native";
   if (bytes.rfind(native ? "native:" : "code:", 0) != 0)
     return report(error, HY_COMPILE_ERROR, "the fake compiler expects code that begins with 'code:'");
-  if (!native) ++compilation_count;
+  if (!native) fake::count_compilation();
   auto fresh = std::make_unique<HyModule>();
   for (uint32_t i = 0; i < desc->kernel_count; ++i) fresh->kernels.push_back({desc->kernels[i].entry});
   fresh->native = native ? bytes : "native:" + bytes;
@@ -639,23 +406,3 @@ HY_BACKEND_ENTRY(fake)(uint32_t abi_version, const HyHost*) {
   return abi_version == HY_ABI_VERSION ? &table : nullptr;
 }
 #endif
-
-namespace fake {
-
-void close_gate() {
-  std::lock_guard lock(gate.mutex);
-  gate.open = false;
-}
-void open_gate() {
-  std::lock_guard lock(gate.mutex);
-  gate.open = true;
-  gate.changed.notify_all();
-}
-std::uint64_t compilations() {
-  return compilation_count;
-}
-std::int64_t live_objects() {
-  return live_count;
-}
-
-}  // namespace fake
