@@ -41,7 +41,7 @@ halyard::Result<std::uint64_t> HyQueue::submit(std::unique_ptr<Submission> submi
   if (device_.fault_fires(HY_FAULT_DEVICE_LOST)) {
     submission->loses_device = true;
     submission->injected_fault =
-        Error{ErrorCode::device_lost, "cpu: the device was lost (an injected fault): open it again"};
+        Error{ErrorCode::device_lost, "cpu: the device was lost (an injected fault)"};
   } else if (device_.fault_fires(HY_FAULT_SUBMISSION_FAILS)) {
     submission->injected_fault = Error{ErrorCode::internal, "cpu: the submission failed (an injected fault)"};
   }

@@ -24,7 +24,7 @@ constexpr ResultRow result_rows[] = {
     {VK_ERROR_INITIALIZATION_FAILED, "VK_ERROR_INITIALIZATION_FAILED", ErrorCode::not_found,
      "check the Vulkan driver's installation with vulkaninfo"},
     {VK_ERROR_DEVICE_LOST, "VK_ERROR_DEVICE_LOST", ErrorCode::device_lost,
-     "close the device and open it again; look for a kernel that runs too long or out of bounds"},
+     "look for a kernel that runs too long or out of bounds"},
     {VK_ERROR_MEMORY_MAP_FAILED, "VK_ERROR_MEMORY_MAP_FAILED", ErrorCode::out_of_memory,
      "free host address space"},
     {VK_ERROR_LAYER_NOT_PRESENT, "VK_ERROR_LAYER_NOT_PRESENT", ErrorCode::not_found,

@@ -158,8 +158,10 @@ Status make_pipeline(HyDevice& device, VkShaderModule shader, const HyKernelDesc
 
 Status load(HyDevice& device, const HyModuleDesc& desc, HyModule& module) {
   HALYARD_ASSIGN(auto words, words_of(desc));
-  for (std::uint32_t i = 0; i < desc.kernel_count; ++i)
+  for (std::uint32_t i = 0; i < desc.kernel_count; ++i) {
     HALYARD_TRY(check_limits(device.facts, desc.kernels[i]));
+    HALYARD_TRY(check_entry_point(words, desc.kernels[i].entry));
+  }
   if (device.debug) HALYARD_TRY(validate_spirv(words));
   VkShaderModuleCreateInfo info{.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                 .codeSize = words.size() * 4,

@@ -30,7 +30,7 @@ halyard::Result<std::uint64_t> HyQueue::submit(Submission submission) {
   HALYARD_TRY(device_.status());
   if (device_.fault_fires(HY_FAULT_DEVICE_LOST))
     submission.injected_fault =
-        Error{ErrorCode::device_lost, "interpreter: the device was lost (an injected fault): open it again"};
+        Error{ErrorCode::device_lost, "interpreter: the device was lost (an injected fault)"};
   else if (device_.fault_fires(HY_FAULT_SUBMISSION_FAILS))
     submission.injected_fault =
         Error{ErrorCode::internal, "interpreter: the submission failed (an injected fault)"};

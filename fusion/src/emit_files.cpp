@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <halyard/fusion/explanation.h>
+#include <halyard/fusion/kernel_source.h>
 #include <halyard/program/serialize.h>
 #include <halyard/program/text.h>
 #include <fstream>
 #include <set>
-#include "kernel_source.h"
 
 namespace halyard::fusion {
 namespace {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <halyard/fusion/executable.h>
+#include <halyard/fusion/kernel_source.h>
 #include <halyard/hal/device.h>
 #include <halyard/program/program.h>
 #include <functional>
@@ -11,7 +12,6 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
-#include "kernel_source.h"
 
 namespace halyard::fusion {
 

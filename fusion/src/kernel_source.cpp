@@ -1,4 +1,4 @@
-#include "kernel_source.h"
+#include <halyard/fusion/kernel_source.h>
 
 #include <fmt/format.h>
 #include <halyard/fusion/emit_c.h>

@@ -1,5 +1,6 @@
 #include <halyard/fusion/probe.h>
 
+#include <halyard/fusion/kernel_source.h>
 #include <halyard/fusion/lower.h>
 #include <halyard/fusion/tile_program.h>
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include <limits>
 #include <optional>
 #include <vector>
-#include "kernel_source.h"
 
 namespace halyard::fusion {
 namespace {

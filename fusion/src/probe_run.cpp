@@ -1,7 +1,7 @@
 #include "probe_run.h"
 
 #include <halyard/fusion/device_profile.h>
-#include "kernel_source.h"
+#include <halyard/fusion/kernel_source.h>
 
 namespace halyard::fusion {
 

@@ -19,6 +19,8 @@ Status to_status(HyStatus status, const HyError& error, std::string_view subject
   const std::string backend = std::string(subject.substr(0, subject.find(':'))) + ": ";
   if (text.starts_with(backend)) text.remove_prefix(backend.size());
   std::string message = fmt::format("{}: {}: {}", subject, operation, text.empty() ? name(code) : text);
+  if (code == ErrorCode::device_lost)
+    message += "; the device is lost for good: drop its objects and open it again";
   if (!known) message += fmt::format(" (the backend returned the unknown status {})", status);
   if (error.node != UINT32_MAX) message += fmt::format(" (command {})", error.node);
   return fail(code, std::move(message));

@@ -88,8 +88,10 @@ Status Queue::download(const BufferSlice& source, std::span<std::byte> bytes,
   if (staging->host_pointer() == nullptr)
     return fail(ErrorCode::internal,
                 device_->info().uri + ": download: the backend does not map readback memory");
+  const SyncPoint earlier = last();
   HALYARD_ASSIGN(const SyncPoint end, submit(Copy{source, BufferSlice(staging)}));
   HALYARD_TRY(end.wait(timeout));
+  HALYARD_TRY(earlier.timeline->outcome(earlier.value));
   std::memcpy(bytes.data(), staging->host_pointer(), bytes.size());
   return {};
 }

@@ -118,8 +118,7 @@ HyStatus property(HyDevice* device, const char* key, HyProperty* value, HyError*
 
 HyStatus device_status(HyDevice* device, HyError* error) {
   std::lock_guard lock(device->mutex);
-  return device->lost ? report(error, HY_DEVICE_LOST, "the fake device was lost (simulated): open it again")
-                      : HY_OK;
+  return device->lost ? report(error, HY_DEVICE_LOST, "the fake device was lost (simulated)") : HY_OK;
 }
 
 HyStatus enable_peer(HyDevice*, HyDevice*, HyError*) {
@@ -203,7 +202,7 @@ HyStatus enqueue(HyQueue* queue, const HySubmission& submission, std::vector<Rec
                  std::uint64_t* value, HyError* error) {
   if (queue->device->strikes(HY_FAULT_DEVICE_LOST)) queue->device->lose();
   if (device_status(queue->device, nullptr) != HY_OK)
-    return report(error, HY_DEVICE_LOST, "the fake device was lost (simulated): open it again");
+    return report(error, HY_DEVICE_LOST, "the fake device was lost (simulated)");
   Work item;
   item.waits.assign(submission.waits, submission.waits + submission.wait_count);
   item.signals.assign(submission.signals, submission.signals + submission.signal_count);
@@ -240,8 +239,7 @@ HyStatus wait_timeline(HyTimeline* timeline, std::uint64_t value, std::uint64_t 
 }
 HyStatus query_timeline(HyTimeline* timeline, std::uint64_t* value, HyError* error) {
   std::lock_guard lock(timeline->device->mutex);
-  if (timeline->device->lost)
-    return report(error, HY_DEVICE_LOST, "the fake device was lost (simulated): open it again");
+  if (timeline->device->lost) return report(error, HY_DEVICE_LOST, "the fake device was lost (simulated)");
   *value = timeline->reached;
   return HY_OK;
 }

@@ -148,7 +148,7 @@ HyStatus HyTimeline::wait(std::uint64_t value, std::uint64_t timeout_ns, HyError
   else if (!device->changed.wait_for(lock, std::chrono::nanoseconds(timeout_ns), done))
     return report(error, HY_TIMEOUT, "not reached");
   if (reached >= value) return outcome(value, error);
-  return report(error, HY_DEVICE_LOST, "the fake device was lost (simulated): open it again");
+  return report(error, HY_DEVICE_LOST, "the fake device was lost (simulated)");
 }
 
 HyStatus HyQueue::perform(Work& item, std::string& message) {

@@ -91,7 +91,8 @@ class Queue : public std::enable_shared_from_this<Queue> {
 
   /// Copies host bytes into a slice of equal length; the bytes are read before this returns.
   Result<SyncPoint> upload(std::span<const std::byte> bytes, const BufferSlice& destination);
-  /// Waits for all earlier work of this queue, then copies a slice into host bytes of equal length.
+  /// Waits for all earlier work of this queue, then copies a slice into host bytes of equal length. Fails if
+  /// the last submission before it failed.
   Status download(const BufferSlice& source, std::span<std::byte> bytes,
                   std::optional<std::chrono::nanoseconds> timeout = std::nullopt);
 

@@ -9,14 +9,14 @@
 
 namespace halyard::fusion {
 
-/// A thread program printed for a device: what `Device::load_module` takes, and as text for readers (empty
-/// for binary formats).
+/// A thread program printed for a device: what `hal::Device::load_module` takes, and as text for readers
+/// (empty for binary formats).
 struct KernelSource {
   hal::ModuleDesc module;
   std::string text;
 };
 
-/// The module formats that an emitter here serves, in no order.
+/// Whether an emitter here writes this module format (HyDeviceInfo's names: "llvm-ir", "spirv", …).
 bool has_emitter(std::string_view format);
 
 struct PrintOptions {
@@ -26,7 +26,8 @@ struct PrintOptions {
   bool for_readers = false;  ///< binary formats keep names and notes
 };
 
-/// Prints `program` in `format`. Errors are the emitter's. Thread-safe.
+/// Prints `program` in `format` for the device that `info` describes. Errors are the emitter's, and
+/// `unsupported` for a format that no emitter writes. Thread-safe.
 Result<KernelSource> print_kernel(const program::Program& program, std::string_view format,
                                   const hal::DeviceInfo& info, const PrintOptions& options = {});
 
