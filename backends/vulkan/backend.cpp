@@ -49,7 +49,7 @@ const HyBackend table{
     .timeline_export = timeline_export,
     .module_create = module_create,
     .module_destroy = module_destroy,
-    .module_get_native = nullptr,
+    .module_get_native = module_get_native,
     .graph_create = graph_create,
     .graph_destroy = graph_destroy,
     .graph_update = graph_update,

@@ -15,8 +15,6 @@ using halyard::Status;
 
 HyDevice::~HyDevice() {
   if (empty_buffer) halyard::vulkan::buffer_destroy(empty_buffer);
-  if (pipeline_cache) pipeline_cache->save();
-  pipeline_cache.reset();
   if (is_ours && handle) vk.DestroyDevice(handle, nullptr);
 }
 
@@ -118,13 +116,6 @@ Status adopt_device(HyDevice& device, const HyForeignContext& foreign) {
   return load_functions(device);
 }
 
-std::filesystem::path cache_folder() {
-  const HyHost* the_host = host();
-  const char* folder =
-      the_host && the_host->cache_folder ? the_host->cache_folder(the_host->user_data) : nullptr;
-  return folder ? folder : "";
-}
-
 bool wants_validation() {
   const char* value = std::getenv("HALYARD_VALIDATE");
   return value && std::string_view(value) != "0" && *value;
@@ -150,8 +141,6 @@ Status open(const HyDeviceDesc& desc, HyDevice& device) {
     HALYARD_TRY(make_device(device));
   }
   fill_info(device.facts);
-  HALYARD_ASSIGN(device.pipeline_cache,
-                 PipelineCache::open(device.handle, device.vk, device.facts, cache_folder()));
   HALYARD_ASSIGN(device.empty_buffer, create_buffer(device, 256, HY_MEMORY_DEVICE));
   return {};
 }

@@ -11,7 +11,6 @@
 #include <vector>
 #include "device_info.h"
 #include "instance.h"
-#include "pipeline_cache.h"
 #include "vulkan_functions.h"
 
 namespace halyard::vulkan {
@@ -60,7 +59,6 @@ struct HyDevice : halyard::hal::backend::DeviceHealth {
   halyard::vulkan::DeviceFacts facts;
   std::vector<std::unique_ptr<halyard::vulkan::VulkanQueue>> vulkan_queues;
   std::atomic<std::uint32_t> next_queue{0};
-  std::unique_ptr<halyard::vulkan::PipelineCache> pipeline_cache;
   HyBuffer* empty_buffer = nullptr;  ///< stands in for slices of no bytes, which a descriptor cannot be
   std::atomic<std::uint64_t> next_buffer_id{1};
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 #include "error.h"
+#include "pipeline_cache.h"
 
 namespace halyard::vulkan {
 namespace {
@@ -393,7 +394,7 @@ void restrict_to_enabled(const void* chain, const char* const* names, std::uint3
 }
 
 void fill_info(DeviceFacts& facts) {
-  static const char* const formats[] = {"spirv"};
+  static const char* const formats[] = {native_format, "spirv"};
   HyDeviceInfo& info = facts.info;
   info.size = sizeof(HyDeviceInfo);
   HyDeviceSummary summary = summarize(facts);
@@ -431,7 +432,7 @@ void fill_info(DeviceFacts& facts) {
   if (f.float16) info.arithmetic_types |= bit(ElementType::f16);
   info.shared_types = info.arithmetic_types;
   info.module_formats = formats;
-  info.module_format_count = 1;
+  info.module_format_count = 2;
   info.spirv_version = facts.properties.apiVersion >= VK_API_VERSION_1_3 ? 0x00010600 : 0x00010500;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include "device.h"
 #include "error.h"
+#include "pipeline_cache.h"
 #include "spirv_validation.h"
 
 namespace halyard::vulkan {
@@ -14,10 +15,6 @@ namespace {
 constexpr std::uint32_t spirv_magic = 0x07230203;
 
 Result<std::vector<std::uint32_t>> words_of(const HyModuleDesc& desc) {
-  if (!desc.format || std::string_view(desc.format) != "spirv")
-    return fail(ErrorCode::unsupported,
-                fmt::format("vulkan: module_create: format \"{}\"; this backend takes spirv",
-                            desc.format ? desc.format : ""));
   std::vector<std::uint32_t> words(desc.byte_count / 4);
   if (desc.byte_count % 4 != 0 || words.size() < 5)
     return fail(ErrorCode::corrupt_data,
@@ -28,6 +25,22 @@ Result<std::vector<std::uint32_t>> words_of(const HyModuleDesc& desc) {
                 "vulkan: module_create: the module does not begin with SPIR-V's magic "
                 "number (in host byte order)");
   return words;
+}
+
+/// The module's SPIR-V and, if it comes in its native form, what the driver kept of it.
+Result<PipelineImage> image_of(const HyDevice& device, const HyModuleDesc& desc) {
+  const std::string_view format = desc.format ? desc.format : "";
+  PipelineImage image;
+  if (format == native_format) {
+    HALYARD_ASSIGN(image, unpack_image({static_cast<const std::byte*>(desc.bytes), desc.byte_count},
+                                       device.facts.properties));
+  } else if (format == "spirv") {
+    HALYARD_ASSIGN(image.words, words_of(desc));
+  } else {
+    return fail(ErrorCode::unsupported,
+                fmt::format("vulkan: module_create: format '{}'; this backend takes spirv", format));
+  }
+  return image;
 }
 
 Status check_limits(const DeviceFacts& facts, const HyKernelDesc& desc) {
@@ -130,7 +143,8 @@ Result<bool> must_require(const DeviceFacts& facts, const HyKernelDesc& desc) {
                           size, facts.name, facts.info.subgroup_size_min, facts.info.subgroup_size_max));
 }
 
-Status make_pipeline(HyDevice& device, VkShaderModule shader, const HyKernelDesc& desc, Kernel& kernel) {
+Status make_pipeline(HyDevice& device, VkShaderModule shader, VkPipelineCache cache, const HyKernelDesc& desc,
+                     Kernel& kernel) {
   HALYARD_ASSIGN(bool requires_size, must_require(device.facts, desc));
   VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT size{
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO_EXT,
@@ -147,8 +161,8 @@ Status make_pipeline(HyDevice& device, VkShaderModule shader, const HyKernelDesc
                                              .module = shader,
                                              .pName = desc.entry},
                                    .layout = kernel.layout};
-  VkResult result = device.vk.CreateComputePipelines(device.handle, device.pipeline_cache->handle(), 1, &info,
-                                                     nullptr, &kernel.pipeline);
+  VkResult result =
+      device.vk.CreateComputePipelines(device.handle, cache, 1, &info, nullptr, &kernel.pipeline);
   if (result == VK_SUCCESS) return {};
   auto failed = device.failure("vkCreateComputePipelines", result);
   failed.value().message += fmt::format(" for kernel {}", desc.entry);
@@ -157,7 +171,8 @@ Status make_pipeline(HyDevice& device, VkShaderModule shader, const HyKernelDesc
 }
 
 Status load(HyDevice& device, const HyModuleDesc& desc, HyModule& module) {
-  HALYARD_ASSIGN(auto words, words_of(desc));
+  HALYARD_ASSIGN(const PipelineImage image, image_of(device, desc));
+  const std::vector<std::uint32_t>& words = image.words;
   for (std::uint32_t i = 0; i < desc.kernel_count; ++i) {
     HALYARD_TRY(check_limits(device.facts, desc.kernels[i]));
     HALYARD_TRY(check_entry_point(words, desc.kernels[i].entry));
@@ -170,13 +185,15 @@ Status load(HyDevice& device, const HyModuleDesc& desc, HyModule& module) {
   HALYARD_TRY(device.check("vkCreateShaderModule",
                            device.vk.CreateShaderModule(device.handle, &info, nullptr, &shader)));
   module.kernels.resize(desc.kernel_count);
-  Status made;
+  PipelineCache cache(device.handle, device.vk);
+  Status made = device.check("vkCreatePipelineCache", cache.open(image.driver_data));
   for (std::uint32_t i = 0; i < desc.kernel_count && made; ++i) {
     describe(device.facts, desc.kernels[i], module.kernels[i]);
     made = make_layouts(device, module.kernels[i]);
-    if (made) made = make_pipeline(device, shader, desc.kernels[i], module.kernels[i]);
+    if (made) made = make_pipeline(device, shader, cache.handle(), desc.kernels[i], module.kernels[i]);
   }
   device.vk.DestroyShaderModule(device.handle, shader, nullptr);
+  if (made) module.native = pack_image(words, cache.data());
   return made;
 }
 
@@ -194,6 +211,14 @@ HyStatus module_create(HyDevice* device, const HyModuleDesc* desc, HyModule** mo
 
 void module_destroy(HyModule* module) {
   delete module;
+}
+
+HyStatus module_get_native(HyModule* module, const char** format, const void** bytes, std::size_t* byte_count,
+                           HyError*) {
+  *format = native_format;
+  *bytes = module->native.data();
+  *byte_count = module->native.size();
+  return HY_OK;
 }
 
 }  // namespace halyard::vulkan

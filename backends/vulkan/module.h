@@ -2,6 +2,7 @@
 
 #include <halyard/base/result.h>
 #include <halyard/hal/plugin.h>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ struct Kernel {
 
 }  // namespace halyard::vulkan
 
-/// Loaded SPIR-V. Immutable once made.
+/// Loaded SPIR-V and its pipelines. Immutable once made.
 struct HyModule {
   explicit HyModule(HyDevice& the_device) : device(the_device) {}
   ~HyModule();
@@ -39,11 +40,14 @@ struct HyModule {
 
   HyDevice& device;
   std::vector<halyard::vulkan::Kernel> kernels;
+  std::vector<std::byte> native;  ///< what module_get_native gives: see pipeline_cache.h
 };
 
 namespace halyard::vulkan {
 
 HyStatus module_create(HyDevice* device, const HyModuleDesc* desc, HyModule** module, HyError* error);
 void module_destroy(HyModule* module);
+HyStatus module_get_native(HyModule* module, const char** format, const void** bytes, std::size_t* byte_count,
+                           HyError* error);
 
 }  // namespace halyard::vulkan

@@ -98,72 +98,82 @@ TEST_CASE("on every device rows of awkward lengths have the reference's bits") {
     }
 }
 
-TEST_CASE("a run twice, and from two threads, gives the same bits") {
-  if (compilers().empty()) return;
-  ops::Graph graph = samples::encoder_layer();
-  auto executable = must(compilers().front()->compile(graph));
-  auto inputs = samples::random_inputs(graph);
-  auto first = must(executable->run(std::span<const ops::HostTensor>(inputs)));
-  std::vector<std::jthread> threads;
-  std::vector<Result<std::vector<ops::HostTensor>>> results(4, fail(ErrorCode::internal, "not run"));
-  for (auto& result : results)
-    threads.emplace_back([&] { result = executable->run(std::span<const ops::HostTensor>(inputs)); });
-  threads.clear();
-  for (auto& result : results) CHECK(ops::same_bits(first[0], must(std::move(result))[0]));
+TEST_CASE("on every device a run twice, and from four threads at once, gives the same bits") {
+  for (const auto& compiler : compilers()) {
+    CAPTURE(compiler->device()->info().uri);
+    ops::Graph graph = samples::encoder_layer();
+    auto executable = must(compiler->compile(graph));
+    auto inputs = samples::random_inputs(graph);
+    auto first = must(executable->run(std::span<const ops::HostTensor>(inputs)));
+    std::vector<std::jthread> threads;
+    std::vector<Result<std::vector<ops::HostTensor>>> results(4, fail(ErrorCode::internal, "not run"));
+    for (auto& result : results)
+      threads.emplace_back([&] { result = executable->run(std::span<const ops::HostTensor>(inputs)); });
+    threads.clear();
+    for (auto& result : results) CHECK(ops::same_bits(first[0], must(std::move(result))[0]));
+  }
 }
 
-TEST_CASE("a sentence has the same bits alone and in a batch of eight") {
-  if (compilers().empty()) return;
+TEST_CASE("on every device a sentence has the same bits alone and in a batch of eight") {
   constexpr std::int64_t batch = 8, tokens = 15, width = 96;
-  auto many = must(compilers().front()->compile(samples::encoder_layer(batch, tokens, 3, width)));
-  auto one = must(compilers().front()->compile(samples::encoder_layer(1, tokens, 3, width)));
   auto inputs = samples::random_inputs(samples::encoder_layer(batch, tokens, 3, width));
-  auto together = must(many->run(std::span<const ops::HostTensor>(inputs)));
-  for (std::int64_t i = 0; i < batch; ++i) {
-    std::vector<ops::HostTensor> alone;
-    for (const ops::HostTensor& input : inputs) {
-      std::vector<std::int64_t> shape = input.shape().vector();
-      shape[0] = 1;
-      std::size_t bytes = input.byte_count() / batch;
-      alone.push_back(ops::HostTensor::wrap(input.element(), ops::Shape(shape), input.owner(),
-                                            input.data() + static_cast<std::size_t>(i) * bytes));
+  // Element i of the batch, in place.
+  const auto part = [](const ops::HostTensor& whole, std::int64_t i) {
+    std::vector<std::int64_t> shape = whole.shape().vector();
+    shape[0] = 1;
+    const std::size_t bytes = whole.byte_count() / batch;
+    return ops::HostTensor::wrap(whole.element(), ops::Shape(shape), whole.owner(),
+                                 whole.data() + static_cast<std::size_t>(i) * bytes);
+  };
+  for (const auto& compiler : compilers()) {
+    CAPTURE(compiler->device()->info().uri);
+    auto many = must(compiler->compile(samples::encoder_layer(batch, tokens, 3, width)));
+    auto one = must(compiler->compile(samples::encoder_layer(1, tokens, 3, width)));
+    auto together = must(many->run(std::span<const ops::HostTensor>(inputs)));
+    for (std::int64_t i = 0; i < batch; ++i) {
+      std::vector<ops::HostTensor> alone;
+      for (const ops::HostTensor& input : inputs) alone.push_back(part(input, i));
+      auto result = must(one->run(std::span<const ops::HostTensor>(alone)));
+      CHECK(ops::same_bits(part(together[0], i), result[0]));
     }
-    auto result = must(one->run(std::span<const ops::HostTensor>(alone)));
-    std::size_t bytes = together[0].byte_count() / batch;
-    auto row = ops::HostTensor::wrap(ElementType::f32, result[0].shape(), together[0].owner(),
-                                     together[0].data() + static_cast<std::size_t>(i) * bytes);
-    CHECK(ops::same_bits(row, result[0]));
   }
 }
 
-TEST_CASE("twenty lengths of one model compile no more kernels than there are shape classes") {
-  if (compilers().empty()) return;
-  auto compiler = must(Compiler::create(compilers().front()->device()));
-  // All these lengths lie in one power-of-two bucket; they differ in the powers of two that divide them.
-  std::set<std::int64_t> classes;
-  std::uint32_t made = 0;
-  std::uint32_t most_of_one = 0;
-  for (std::int64_t tokens = 33; tokens < 53; ++tokens) {
-    classes.insert(tokens & -tokens);
-    auto executable = must(compiler->compile(samples::encoder_layer(1, tokens)));
-    const CompileCounters& counters = executable->counters();
-    made += counters.compiled + counters.loaded;
-    most_of_one = std::max(most_of_one, counters.kernels);
+TEST_CASE(
+    "on every device twenty lengths of one model compile no more kernels than there are shape classes") {
+  for (const auto& opened : compilers()) {
+    CAPTURE(opened->device()->info().uri);
+    auto compiler = must(Compiler::create(opened->device()));
+    // All these lengths lie in one power-of-two bucket; they differ in the powers of two that divide them.
+    std::set<std::int64_t> classes;
+    std::uint32_t made = 0;
+    std::uint32_t most_of_one = 0;
+    for (std::int64_t tokens = 33; tokens < 53; ++tokens) {
+      classes.insert(tokens & -tokens);
+      auto executable = must(compiler->compile(samples::encoder_layer(1, tokens)));
+      const CompileCounters& counters = executable->counters();
+      made += counters.compiled + counters.loaded;
+      most_of_one = std::max(most_of_one, counters.kernels);
+    }
+    CHECK(made <= classes.size() * most_of_one);
+    auto again = must(compiler->compile(samples::encoder_layer(1, 40)));
+    CHECK(again->counters().reused == again->counters().kernels);
   }
-  CHECK(made <= classes.size() * most_of_one);
-  auto again = must(compiler->compile(samples::encoder_layer(1, 40)));
-  CHECK(again->counters().reused == again->counters().kernels);
 }
 
-TEST_CASE("a second compiler of the cpu compiles nothing: it loads what the first one left on disk") {
+TEST_CASE("on every device with native code a second compiler loads what the first one left on disk") {
   if (!hal::DiskCache::shared().enabled()) return;
   ops::Graph graph = samples::encoder_layer(1, 9);
-  for (int round = 0; round < 2; ++round) {
-    auto device = hal::Registry::shared().open("cpu");
-    if (!device) return;
-    auto executable = must(must(Compiler::create(*device))->compile(graph));
-    CHECK(executable->counters().kernels == executable->counters().compiled + executable->counters().loaded);
-    if (round == 1) CHECK(executable->counters().compiled == 0);
+  for (const auto& opened : compilers()) {
+    if (opened->device()->backend().module_get_native == nullptr) continue;
+    CAPTURE(opened->device()->info().uri);
+    for (int round = 0; round < 2; ++round) {
+      auto device = must(hal::Registry::shared().open(opened->device()->info().uri));
+      auto executable = must(must(Compiler::create(device))->compile(graph));
+      CHECK(executable->counters().kernels ==
+            executable->counters().compiled + executable->counters().loaded);
+      if (round == 1) CHECK(executable->counters().compiled == 0);
+    }
   }
 }
 

@@ -1,5 +1,4 @@
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include "vulkan_fixture.h"
 
@@ -144,12 +143,7 @@ TEST_CASE("a module that is no valid SPIR-V is refused with the validator's word
   if (!has_device()) return;
   Device device;
   auto words = add_kernel(8, false);
-  HyKernelDesc kernel{.size = sizeof kernel,
-                      .entry = "add",
-                      .workgroup_size = {32, 1, 1},
-                      .buffer_count = 2,
-                      .scalar_bytes = 8,
-                      .written_buffers = 2};
+  HyKernelDesc kernel = add_kernel_desc(8);
   HyModuleDesc desc{.size = sizeof desc,
                     .kernel_count = 1,
                     .format = "spirv",
@@ -179,24 +173,43 @@ TEST_CASE("a module that is no valid SPIR-V is refused with the validator's word
   CHECK(create().first == HY_UNSUPPORTED);
 }
 
-TEST_CASE("a damaged pipeline cache is rebuilt") {
+TEST_CASE("a module loads from its compiled pipelines, and damaged or foreign ones are refused") {
   if (!has_device()) return;
-  auto files = [] {
-    std::vector<std::filesystem::path> found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_folder()))
-      if (entry.is_regular_file()) found.push_back(entry.path());
-    return found;
+  Device device;
+  HyModule* first = device.make_add_module();
+  const char* format = nullptr;
+  const void* bytes = nullptr;
+  std::size_t count = 0;
+  REQUIRE_OK(backend().module_get_native(first, &format, &bytes, &count, &error));
+  const std::vector<std::byte> native(static_cast<const std::byte*>(bytes),
+                                      static_cast<const std::byte*>(bytes) + count);
+  const std::string name = format;
+  backend().module_destroy(first);
+
+  const HyKernelDesc kernel = add_kernel_desc(8);
+  auto load = [&](const std::vector<std::byte>& image) {
+    HyModuleDesc desc{.size = sizeof desc,
+                      .kernel_count = 1,
+                      .format = name.c_str(),
+                      .bytes = image.data(),
+                      .byte_count = image.size(),
+                      .kernels = &kernel};
+    HyModule* module = nullptr;
+    HyError error = no_error();
+    const HyStatus status = backend().module_create(device.handle, &desc, &module, &error);
+    if (status == HY_OK) backend().module_destroy(module);
+    return status;
   };
-  for (int round = 0; round < 3; ++round) {
-    {
-      Device device;
-      backend().module_destroy(device.make_add_module());
-    }
-    for (const auto& file : files()) {
-      CHECK(file.extension() == ".pipelines");
-      std::fstream damaged(file, std::ios::binary | std::ios::in | std::ios::out);
-      damaged.seekp(round == 0 ? 40 : 4);
-      damaged.put('\x5a');
-    }
+  CHECK(load(native) == HY_OK);
+  for (std::size_t keep : {std::size_t{0}, std::size_t{15}, std::size_t{16}, native.size() - 1}) {
+    CAPTURE(keep);
+    CHECK(load({native.begin(), native.begin() + static_cast<std::ptrdiff_t>(keep)}) == HY_CORRUPT_DATA);
   }
+  // The driver's data begins with a header of 16 bytes and the driver's uuid.
+  std::uint64_t words = 0;
+  std::memcpy(&words, native.data(), sizeof words);
+  std::vector<std::byte> foreign = native;
+  REQUIRE(foreign.size() > 16 + words * 4 + 16);
+  foreign[16 + words * 4 + 16] ^= std::byte{1};
+  CHECK(load(foreign) == HY_CORRUPT_DATA);
 }

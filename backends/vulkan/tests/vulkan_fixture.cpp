@@ -1,7 +1,6 @@
 #include "vulkan_fixture.h"
 #include <dlfcn.h>
 #include <spirv-tools/libspirv.h>
-#include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
 
@@ -20,33 +19,15 @@ void log(void*, std::int32_t level, const char* backend, const char* message) {
   if (level >= HY_LOG_WARNING) std::fprintf(stderr, "%s: %s\n", backend, message);
 }
 
-const char* cache_folder_text(void*) {
-  return cache_folder().c_str();
+const char* no_cache_folder(void*) {
+  return nullptr;
 }
-
-/// Emptied when the program ends.
-struct TemporaryFolder {
-  TemporaryFolder()
-      : path(std::filesystem::temp_directory_path() / ("halyard-vulkan-tests-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path);
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::filesystem::path path;
-};
 
 }  // namespace
 
-const std::filesystem::path& cache_folder() {
-  static const TemporaryFolder folder;
-  return folder.path;
-}
-
 const HyBackend& backend() {
-  static const HyHost host{sizeof(HyHost), HY_ABI_VERSION, nullptr,           &allocate,
-                           &release,       &log,           &cache_folder_text};
+  static const HyHost host{sizeof(HyHost), HY_ABI_VERSION, nullptr,         &allocate,
+                           &release,       &log,           &no_cache_folder};
   static const HyBackend* table = [] {
     void* library = dlopen(HALYARD_VULKAN_MODULE, RTLD_NOW | RTLD_LOCAL);
     REQUIRE_MESSAGE(library != nullptr, dlerror());
@@ -180,15 +161,19 @@ void* Device::pointer(HyBuffer* buffer) {
   return result;
 }
 
+HyKernelDesc add_kernel_desc(std::uint32_t scalar_bytes) {
+  return {.size = sizeof(HyKernelDesc),
+          .entry = "add",
+          .workgroup_size = {32, 1, 1},
+          .buffer_count = 2,
+          .scalar_bytes = scalar_bytes,
+          .written_buffers = 2,
+          .read_buffers = 1};
+}
+
 HyModule* Device::make_add_module(std::uint32_t scalar_bytes) const {
   auto words = add_kernel(scalar_bytes, scalar_bytes > info.max_scalar_bytes);
-  HyKernelDesc kernel{.size = sizeof kernel,
-                      .entry = "add",
-                      .workgroup_size = {32, 1, 1},
-                      .buffer_count = 2,
-                      .scalar_bytes = scalar_bytes,
-                      .written_buffers = 2,
-                      .read_buffers = 1};
+  const HyKernelDesc kernel = add_kernel_desc(scalar_bytes);
   HyModuleDesc desc{.size = sizeof desc,
                     .kernel_count = 1,
                     .format = "spirv",

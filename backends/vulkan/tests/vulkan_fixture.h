@@ -4,7 +4,6 @@
 #include <halyard/hal/plugin.h>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,8 +13,6 @@ namespace halyard::vulkan::tests {
 
 /// The backend's table, from the module as a host opens it.
 const HyBackend& backend();
-/// The folder that the host gives for caches.
-const std::filesystem::path& cache_folder();
 /// Whether there is any Vulkan device; says so if not.
 bool has_device();
 /// SPIR-V words of an assembly text.
@@ -23,6 +20,7 @@ std::vector<std::uint32_t> assembled(std::string_view text);
 /// out[i] = in[i] + scalars[scalar_bytes / 4 - 1], 32 lanes; the scalars come by push constants or, where
 /// they are more than those hold, by buffer.
 std::vector<std::uint32_t> add_kernel(std::uint32_t scalar_bytes, bool by_buffer);
+HyKernelDesc add_kernel_desc(std::uint32_t scalar_bytes);
 
 /// A fresh error to be filled.
 inline HyError no_error() {

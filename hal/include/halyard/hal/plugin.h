@@ -309,8 +309,8 @@ typedef struct HyKernelDesc {
 } HyKernelDesc;
 
 /* Formats: "cubin", "ptx", "cuda-c++", "code-object", "hip-c++", "spirv", "llvm-ir" (text; see
- * cpu_kernel_abi.h), "elf-object" (the cpu's cached native code), "thread-program" (serialized, see
- * halyard/program). */
+ * cpu_kernel_abi.h), "elf-object" (the cpu's native code), "vulkan-pipelines" (SPIR-V with the driver's
+ * compiled form), "thread-program" (serialized, see halyard/program). */
 typedef struct HyModuleDesc {
   uint32_t size;
   uint32_t kernel_count;
