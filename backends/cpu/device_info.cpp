@@ -1,5 +1,6 @@
 #include "device_info.h"
 #include <fmt/format.h>
+#include <halyard/hal/backend/sized_struct.h>
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -67,12 +68,9 @@ HyDeviceSummary summarize() {
   summary.size = sizeof summary;
   summary.type = HY_DEVICE_CPU;
   summary.score = 100;
-  auto copy = [](char* to, std::size_t room, const std::string& text) {
-    std::memcpy(to, text.data(), std::min(room - 1, text.size()));
-  };
-  copy(summary.name, sizeof summary.name, processor.brand);
-  copy(summary.driver, sizeof summary.driver, "halyard-cpu");
-  copy(summary.driver_version, sizeof summary.driver_version, HALYARD_CPU_VERSION);
+  hal::backend::write_text(processor.brand, summary.name);
+  hal::backend::write_text("halyard-cpu", summary.driver);
+  hal::backend::write_text(HALYARD_CPU_VERSION, summary.driver_version);
   return summary;
 }
 

@@ -80,7 +80,7 @@ namespace {
 
 template <class T>
 void append(std::string& key, const T& value) {
-  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+  key.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
 /// Everything that a recording depends on. Buffers count by number, since addresses are used again.

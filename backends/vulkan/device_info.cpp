@@ -1,6 +1,7 @@
 #include "device_info.h"
 #include <fmt/format.h>
 #include <halyard/base/element_type.h>
+#include <halyard/hal/backend/sized_struct.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cctype>
@@ -463,13 +464,10 @@ HyDeviceSummary summarize(const DeviceFacts& facts) {
       break;
   }
   std::memcpy(summary.uuid, facts.info.uuid, 16);
-  auto copy = [](char* to, std::size_t room, const std::string& text) {
-    std::memcpy(to, text.data(), std::min(room - 1, text.size()));
-  };
-  copy(summary.name, sizeof summary.name, facts.name);
-  copy(summary.alias, sizeof summary.alias, facts.alias);
-  copy(summary.driver, sizeof summary.driver, facts.driver);
-  copy(summary.driver_version, sizeof summary.driver_version, facts.driver_version);
+  hal::backend::write_text(facts.name, summary.name);
+  hal::backend::write_text(facts.alias, summary.alias);
+  hal::backend::write_text(facts.driver, summary.driver);
+  hal::backend::write_text(facts.driver_version, summary.driver_version);
   return summary;
 }
 

@@ -89,7 +89,7 @@ AccessBinding unbound(std::size_t terms) {
 
 }  // namespace
 
-Tile TileBuilder::input(std::string name, ElementType type, std::vector<Axis> dimensions) {
+Tile TileBuilder::input(std::string name, ElementType type, const std::vector<Axis>& dimensions) {
   std::uint32_t number = operand({.name = std::move(name), .type = type});
   made_.dimensions[number] = dimensions;
   return load(number, access_of(dimensions), unbound(dimensions.size()));
@@ -150,7 +150,7 @@ Tile TileBuilder::load(std::uint32_t number, Access access, AccessBinding number
   return append(std::move(value), std::move(numbers));
 }
 
-Tile TileBuilder::elementwise(ops::Primitive primitive, std::vector<Tile> operands,
+Tile TileBuilder::elementwise(ops::Primitive primitive, const std::vector<Tile>& operands,
                               std::optional<ElementType> to) {
   TileValue value{.op = TileOp::elementwise, .primitive = primitive};
   std::vector<ElementType> types;

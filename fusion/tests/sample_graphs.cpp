@@ -33,7 +33,7 @@ std::vector<HostTensor> random_inputs(const Graph& graph, std::uint32_t seed) {
 
 namespace {
 
-NodeId weight(GraphBuilder& b, Shape shape, std::uint32_t seed) {
+NodeId weight(GraphBuilder& b, const Shape& shape, std::uint32_t seed) {
   return b.constant(random_tensor(ElementType::f32, shape, seed), "weight");
 }
 

@@ -185,7 +185,7 @@ Sample shared_reverse(ElementType type, std::uint16_t lanes) {
 /// Floats that any integer type of the target can hold.
 double largest_for(ElementType to) {
   if (is_float(to) || to == ElementType::boolean) return 6e4;
-  return byte_size(to) == 1 ? 120 : byte_size(to) == 2 ? 3e4 : 3e4;
+  return byte_size(to) == 1 ? 120 : 3e4;
 }
 
 Sample cast(ElementType from, ElementType to, std::uint16_t lanes) {

@@ -194,7 +194,7 @@ Result<SyncPoint> CommandGraph::replay(Queue& queue, std::span<const BufferSlice
                          : backend.queue_submit(queue.handle_, &submission, &value, &error),
       error, device_->info().uri, "replay"));
   queue.submitted_ = value;
-  const SyncPoint end = queue.point(value);
+  SyncPoint end = queue.point(value);
   for (const BufferSlice& slice : buffers) slice.buffer->used_until(end);
   pending_.push_back(end);
   return end;

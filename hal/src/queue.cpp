@@ -40,7 +40,7 @@ Result<SyncPoint> Queue::submit(std::span<const Command> commands, const SubmitO
   HALYARD_TRY(to_status(device_->backend().queue_submit(handle_, &submission, &value, &error), error,
                         device_->info().uri, "submit"));
   submitted_ = value;
-  const SyncPoint end = point(value);
+  SyncPoint end = point(value);
   list.used_until(end);
   release_finished_work();
   if (auto modules = list.modules(); !modules.empty()) in_flight_.push_back({value, std::move(modules)});

@@ -52,7 +52,7 @@ inline KernelDesc kernel(std::string entry, std::uint32_t buffers, std::uint64_t
   return desc;
 }
 
-inline ModuleDesc fake_module(std::string text = "code: words") {
+inline ModuleDesc fake_module(const std::string& text = "code: words") {
   ModuleDesc desc;
   desc.format = "fake";
   desc.label = "words";

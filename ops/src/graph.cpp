@@ -5,7 +5,7 @@
 
 namespace halyard::ops {
 
-Result<NodeId> Graph::input(std::string name, ElementType element, Shape shape) {
+Result<NodeId> Graph::input(std::string name, ElementType element, const Shape& shape) {
   for (NodeId id : inputs_)
     if (node(id).name == name)
       return fail(ErrorCode::invalid_argument,

@@ -31,7 +31,7 @@ Result<NodeId> GraphBuilder::full(ElementType element, Shape shape, double value
   return broadcast(scalar(element, value), std::move(shape));
 }
 
-Result<NodeId> GraphBuilder::iota(ElementType element, Shape shape, std::int64_t axis) {
+Result<NodeId> GraphBuilder::iota(ElementType element, const Shape& shape, std::int64_t axis) {
   Attributes attributes;
   HALYARD_ASSIGN(axis, named("iota", normalize_axis(axis, shape.rank())));
   attributes.axes = {axis};
@@ -134,7 +134,7 @@ Result<NodeId> GraphBuilder::transpose(NodeId a, std::int64_t axis_a, std::int64
   return permute(a, std::move(axes));
 }
 
-Result<NodeId> GraphBuilder::broadcast(NodeId a, Shape to) {
+Result<NodeId> GraphBuilder::broadcast(NodeId a, const Shape& to) {
   if (to == shape(a)) return a;
   Attributes attributes;
   attributes.shape = to.vector();

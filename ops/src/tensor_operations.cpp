@@ -122,22 +122,22 @@ Tensor Tensor::bitcast(ElementType to) const {
 }
 
 // ---- reductions
-Tensor Tensor::sum(Axes axes, bool keep_dims) const {
+Tensor Tensor::sum(const Axes& axes, bool keep_dims) const {
   return reduced(Primitive::reduce_sum, *this, axes, keep_dims);
 }
-Tensor Tensor::prod(Axes axes, bool keep_dims) const {
+Tensor Tensor::prod(const Axes& axes, bool keep_dims) const {
   return reduced(Primitive::reduce_prod, *this, axes, keep_dims);
 }
-Tensor Tensor::min(Axes axes, bool keep_dims) const {
+Tensor Tensor::min(const Axes& axes, bool keep_dims) const {
   return reduced(Primitive::reduce_min, *this, axes, keep_dims);
 }
-Tensor Tensor::max(Axes axes, bool keep_dims) const {
+Tensor Tensor::max(const Axes& axes, bool keep_dims) const {
   return reduced(Primitive::reduce_max, *this, axes, keep_dims);
 }
-Tensor Tensor::any(Axes axes, bool keep_dims) const {
+Tensor Tensor::any(const Axes& axes, bool keep_dims) const {
   return reduced(Primitive::reduce_any, *this, axes, keep_dims);
 }
-Tensor Tensor::all(Axes axes, bool keep_dims) const {
+Tensor Tensor::all(const Axes& axes, bool keep_dims) const {
   return reduced(Primitive::reduce_all, *this, axes, keep_dims);
 }
 Tensor Tensor::mean(Axes axes, bool keep_dims) const {
@@ -288,7 +288,8 @@ Tensor softmax(const Tensor& x, std::int64_t axis) {
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
   return record({x}, [&](GraphBuilder& builder, Ids ids) { return log_softmax(builder, ids[0], axis); });
 }
-Tensor layer_norm(const Tensor& x, std::optional<Tensor> scale, std::optional<Tensor> bias, double epsilon) {
+Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& scale, const std::optional<Tensor>& bias,
+                  double epsilon) {
   OptionalOperands operands({x});
   auto scale_at = operands.add(scale);
   auto bias_at = operands.add(bias);
@@ -296,7 +297,7 @@ Tensor layer_norm(const Tensor& x, std::optional<Tensor> scale, std::optional<Te
     return layer_norm(builder, ids[0], pick(ids, scale_at), pick(ids, bias_at), epsilon);
   });
 }
-Tensor rms_norm(const Tensor& x, std::optional<Tensor> scale, double epsilon) {
+Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& scale, double epsilon) {
   OptionalOperands operands({x});
   auto scale_at = operands.add(scale);
   return record(operands.tensors(), [&](GraphBuilder& builder, Ids ids) {
@@ -319,14 +320,15 @@ Tensor embedding(const Tensor& table, const Tensor& indices) {
   return record({table, indices},
                 [&](GraphBuilder& builder, Ids ids) { return embedding(builder, ids[0], ids[1]); });
 }
-Tensor linear(const Tensor& x, const Tensor& weight, std::optional<Tensor> bias) {
+Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
   OptionalOperands operands({x, weight});
   auto bias_at = operands.add(bias);
   return record(operands.tensors(), [&](GraphBuilder& builder, Ids ids) {
     return linear(builder, ids[0], ids[1], pick(ids, bias_at));
   });
 }
-Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, std::optional<Tensor> mask) {
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const std::optional<Tensor>& mask) {
   OptionalOperands operands({query, key, value});
   auto mask_at = operands.add(mask);
   return record(operands.tensors(), [&](GraphBuilder& builder, Ids ids) {

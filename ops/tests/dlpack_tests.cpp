@@ -47,7 +47,7 @@ TEST_CASE("an imported tensor is deleted once, with its last holder") {
   Producer producer;
   {
     HostTensor tensor = dlpack::from_dlpack(&producer.managed).value();
-    HostTensor copy = tensor;
+    const std::vector<HostTensor> holders(2, tensor);
     CHECK(tensor.data() == reinterpret_cast<const std::byte*>(producer.data.data()));
     CHECK(producer.deletions == 0);
   }

@@ -10,7 +10,7 @@ struct Fixture {
   Graph graph;
   GraphBuilder builder{graph};
 
-  NodeId input(std::string name, Shape shape, ElementType element = ElementType::f32) {
+  NodeId input(std::string name, const Shape& shape, ElementType element = ElementType::f32) {
     return graph.input(std::move(name), element, std::move(shape)).value();
   }
   /// The values of `node` for one f32 input holding 0, 1, 2, ….
@@ -167,7 +167,7 @@ TEST_CASE("reductions over no axes named reduce all, and a scalar stays itself")
 
 TEST_CASE("inference refuses attributes that do not fit, with the primitive's name first") {
   std::vector<TensorType> x{{ElementType::f32, Shape{2, 3}}};
-  auto refused = [&](Primitive primitive, Attributes attributes) {
+  auto refused = [&](Primitive primitive, const Attributes& attributes) {
     auto result = infer(primitive, x, attributes);
     REQUIRE_FALSE(result.has_value());
     CHECK(result.error().message.starts_with(name(primitive)));

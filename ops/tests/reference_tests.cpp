@@ -110,7 +110,7 @@ TEST_CASE("a batched product equals the products of its batches") {
   CHECK(all.shape() == Shape{2, 3, 5, 4});
   Attributes plain;
   plain.dot = {{1}, {0}, {}, {}};
-  auto part = [](const HostTensor& tensor, std::int64_t first, Shape shape) {
+  auto part = [](const HostTensor& tensor, std::int64_t first, const Shape& shape) {
     const float* data = tensor.values<float>().data() + first;
     return HostTensor::from_values<float>(shape, std::span(data, static_cast<std::size_t>(shape.count())))
         .value();

@@ -10,7 +10,7 @@
 namespace halyard::ops::testing {
 
 template <class T>
-HostTensor vector_of(std::vector<T> values) {
+HostTensor vector_of(const std::vector<T>& values) {
   auto count = static_cast<std::int64_t>(values.size());
   return HostTensor::from_values<T>(Shape{count}, values).value();
 }

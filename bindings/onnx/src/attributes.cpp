@@ -32,7 +32,7 @@ Result<double> NodeAttributes::number(std::string_view name, double otherwise) c
   return attribute ? static_cast<double>(attribute->f()) : otherwise;
 }
 
-Result<std::string> NodeAttributes::text(std::string_view name, std::string otherwise) const {
+Result<std::string> NodeAttributes::text(std::string_view name, const std::string& otherwise) const {
   HALYARD_ASSIGN(const AttributeProto* attribute, find(name, AttributeProto::STRING));
   return attribute ? attribute->s() : otherwise;
 }

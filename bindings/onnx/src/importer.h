@@ -23,7 +23,7 @@ class NodeAttributes {
   bool has(std::string_view name) const { return find(name) != nullptr; }
   Result<std::int64_t> integer(std::string_view name, std::int64_t otherwise) const;
   Result<double> number(std::string_view name, double otherwise) const;
-  Result<std::string> text(std::string_view name, std::string otherwise) const;
+  Result<std::string> text(std::string_view name, const std::string& otherwise) const;
   Result<std::vector<std::int64_t>> integers(std::string_view name,
                                              std::vector<std::int64_t> otherwise = {}) const;
   Result<std::vector<double>> numbers(std::string_view name) const;

@@ -74,7 +74,7 @@ Results clip(ImportContext& c) {
   NodeId x = *c.operands[0];
   const ElementType element = c.builder.element(x);
   auto bound = [&](std::size_t number, const char* attribute) -> Result<std::optional<NodeId>> {
-    if (c.has(number)) return std::optional(*c.operands[number]);
+    if (c.has(number)) return c.operands[number];
     if (!c.attributes.has(attribute)) return std::optional<NodeId>{};
     HALYARD_ASSIGN(double value, c.attributes.number(attribute, 0));
     return std::optional(c.builder.scalar(element, value));

@@ -16,7 +16,7 @@ namespace {
 constexpr int f32 = ::onnx::TensorProto::FLOAT;
 constexpr int i64 = ::onnx::TensorProto::INT64;
 
-ops::HostTensor floats(ops::Shape shape, std::vector<float> values) {
+ops::HostTensor floats(ops::Shape shape, const std::vector<float>& values) {
   auto tensor = ops::HostTensor::from_values<float>(std::move(shape), values);
   REQUIRE(tensor.has_value());
   return *tensor;

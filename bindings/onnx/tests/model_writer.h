@@ -18,11 +18,11 @@ class ModelWriter {
     model_.mutable_graph()->set_name("test");
   }
 
-  ModelWriter& input(const char* name, int type, std::vector<std::int64_t> dimensions) {
+  ModelWriter& input(const char* name, int type, const std::vector<std::int64_t>& dimensions) {
     declare(*model_.mutable_graph()->add_input(), name, type, dimensions);
     return *this;
   }
-  ModelWriter& output(const char* name, int type, std::vector<std::int64_t> dimensions) {
+  ModelWriter& output(const char* name, int type, const std::vector<std::int64_t>& dimensions) {
     declare(*model_.mutable_graph()->add_output(), name, type, dimensions);
     return *this;
   }
@@ -34,7 +34,8 @@ class ModelWriter {
     tensor.set_raw_data(values.data(), values.size() * sizeof(std::int64_t));
     return *this;
   }
-  ModelWriter& floats(const char* name, std::vector<float> values, std::vector<std::int64_t> dimensions) {
+  ModelWriter& floats(const char* name, const std::vector<float>& values,
+                      const std::vector<std::int64_t>& dimensions) {
     ::onnx::TensorProto& tensor = *model_.mutable_graph()->add_initializer();
     tensor.set_name(name);
     tensor.set_data_type(::onnx::TensorProto::FLOAT);
@@ -42,8 +43,8 @@ class ModelWriter {
     for (float value : values) tensor.add_float_data(value);
     return *this;
   }
-  ::onnx::NodeProto& node(const char* type, std::vector<const char*> inputs,
-                          std::vector<const char*> outputs) {
+  ::onnx::NodeProto& node(const char* type, const std::vector<const char*>& inputs,
+                          const std::vector<const char*>& outputs) {
     ::onnx::NodeProto& made = *model_.mutable_graph()->add_node();
     made.set_op_type(type);
     made.set_name(std::string("the_") + type);
@@ -57,7 +58,7 @@ class ModelWriter {
     made.set_type(::onnx::AttributeProto::INT);
     made.set_i(value);
   }
-  static void attribute(::onnx::NodeProto& node, const char* name, std::vector<std::int64_t> values) {
+  static void attribute(::onnx::NodeProto& node, const char* name, const std::vector<std::int64_t>& values) {
     ::onnx::AttributeProto& made = *node.add_attribute();
     made.set_name(name);
     made.set_type(::onnx::AttributeProto::INTS);

@@ -77,8 +77,6 @@ std::uint32_t sliver_width(const TileProgram& tiles, const Binding& binding, Til
   return 0;
 }
 
-constexpr std::uint32_t packed_width = 16;
-
 std::vector<Schedule> task_schedules(const TileProgram& tiles, const Binding& binding,
                                      const DeviceProfile& profile) {
   const ProductAxes axes = axes_for_store(tiles, binding);

@@ -58,13 +58,13 @@ bool fits_i32(const TileProgram& tiles, const Binding& binding) {
 
 }  // namespace
 
-Lowering::Lowering(const TileProgram& tiles_, const Binding& binding_, const DeviceProfile& profile_)
-    : tiles(tiles_),
-      binding(binding_),
-      profile(profile_),
-      numeric(profile_.numeric_class()),
-      builder(identifier(tiles_.name)),
-      index_type_(fits_i32(tiles_, binding_) ? ElementType::i32 : ElementType::i64) {
+Lowering::Lowering(const TileProgram& the_tiles, const Binding& the_binding, const DeviceProfile& the_profile)
+    : tiles(the_tiles),
+      binding(the_binding),
+      profile(the_profile),
+      numeric(the_profile.numeric_class()),
+      builder(identifier(the_tiles.name)),
+      index_type_(fits_i32(the_tiles, the_binding) ? ElementType::i32 : ElementType::i64) {
   if (index_type_ == ElementType::i64 && !profile.has_i64)
     complain(
         ErrorCode::unsupported,

@@ -49,7 +49,7 @@ class TaskProduct {
   using Tile = std::vector<ValueId>;  ///< tile_m × vectors_, row-major
 
   void declare_scratch() {
-    auto array = [&](std::string name, std::int64_t count) {
+    auto array = [&](const std::string& name, std::int64_t count) {
       // A kernel may hold two products (attention): the second one's arrays get a number.
       const auto number = build_.program().shared.size();
       for (const auto& known : build_.program().shared)

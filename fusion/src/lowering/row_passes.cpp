@@ -333,7 +333,7 @@ void RowPasses::place_total(std::vector<ValueId>& slots, TileId reduction, Value
 }
 
 RowPasses::Ranged RowPasses::many_chunks(Frame& row, int level, ValueId begin, ValueId length,
-                                         State unordered, std::int64_t most) {
+                                         const State& unordered, std::int64_t most) {
   std::int64_t part = row_chunk;
   for (int i = 1; i < level; ++i) part *= row_chunk;
   ValueId parts = lowering_.div(lowering_.add(length, part - 1), lowering_.literal(part));

@@ -56,7 +56,7 @@ class RowPasses {
   std::vector<ValueId> run_unordered(Frame& row);
   Ranged range(Frame& row, int level, ValueId begin, ValueId length, State unordered, std::int64_t most);
   Ranged one_chunk(Frame& row, ValueId begin, ValueId length, State unordered);
-  Ranged many_chunks(Frame& row, int level, ValueId begin, ValueId length, State unordered,
+  Ranged many_chunks(Frame& row, int level, ValueId begin, ValueId length, const State& unordered,
                      std::int64_t most);
   /// Takes a chunk's total into the canonical lane that it belongs to.
   void place_total(std::vector<ValueId>& slots, TileId reduction, ValueId chunk, ValueId total);

@@ -13,7 +13,7 @@ Integer to_integer(Float value) {
   // The limits' neighbours: powers of two or zero, exact in every float type.
   constexpr auto lowest = static_cast<Float>(std::numeric_limits<Integer>::min());
   const Float beyond = std::ldexp(Float{1}, std::numeric_limits<Integer>::digits);
-  if (!(value == value)) return 0;
+  if (std::isnan(value)) return 0;
   if (value <= lowest) return std::numeric_limits<Integer>::min();
   if (value >= beyond) return std::numeric_limits<Integer>::max();
   return static_cast<Integer>(value);

@@ -75,7 +75,8 @@ class Verifier {
   Status sizes() const {
     std::uint64_t lanes = 1;
     for (std::uint32_t size : program_.workgroup_size) {
-      if (size == 0 || size > Limits::workgroup_lanes || (lanes *= size) > Limits::workgroup_lanes)
+      if (size <= Limits::workgroup_lanes) lanes *= size;
+      if (size == 0 || size > Limits::workgroup_lanes || lanes > Limits::workgroup_lanes)
         return refuse(
             fmt::format("the workgroup size ({}, {}, {}) must be nonzero with a product of at most {}",
                         program_.workgroup_size[0], program_.workgroup_size[1], program_.workgroup_size[2],

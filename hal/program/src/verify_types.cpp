@@ -9,7 +9,6 @@ namespace halyard::program {
 namespace {
 
 constexpr Type i32_scalar{ElementType::i32, 1};
-constexpr Type boolean_scalar{ElementType::boolean, 1};
 
 bool takes(Elements elements, ElementType element) {
   switch (elements) {
@@ -110,7 +109,7 @@ class TypeRules {
                        to_text(operand(i)), to_text(wanted));
   }
 
-  static std::string first_of(std::string a, std::string b, std::string c = "") {
+  static std::string first_of(const std::string& a, const std::string& b, const std::string& c = "") {
     return !a.empty() ? a : !b.empty() ? b : c;
   }
 

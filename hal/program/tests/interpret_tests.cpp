@@ -146,7 +146,7 @@ TEST_CASE("vectors: masked tails, swapped carried values, shuffles and nested co
   for (std::size_t i = 0; i < 37; ++i) {
     float value = static_cast<float>(i) * 0.25f;
     // Trips 0 and 1 reverse; from the third on x * second + first with (first, second) = (0, 1), (1, 0) …
-    float expected = i < 16 ? static_cast<float>(i / 8 * 8 + 7 - i % 8) * 0.25f : (i / 8 % 2 ? 1.f : value);
+    float expected = i < 16 ? 0.25f * static_cast<float>(i - i % 8 + 7 - i % 8) : (i / 8 % 2 ? 1.f : value);
     CHECK(y[i] == expected);
   }
 }

@@ -170,7 +170,7 @@ class TileBuilder {
   explicit TileBuilder(std::string name);
 
   Axis axis(std::string name, std::int64_t extent = -1);  ///< extent -1: given later, by the tensors
-  Tile input(std::string name, ElementType type, std::vector<Axis> dimensions);
+  Tile input(std::string name, ElementType type, const std::vector<Axis>& dimensions);
   void output(std::string name, Tile value,
               std::vector<Axis> dimensions = {});  ///< {}: the value's axes in order of creation
 
@@ -183,7 +183,7 @@ class TileBuilder {
   Tile position(Axis axis);
   Tile extent(std::vector<Axis> axes, ElementType as = ElementType::i64);
   Tile load(std::uint32_t operand, Access access, AccessBinding numbers, Tile mask = {});
-  Tile elementwise(ops::Primitive primitive, std::vector<Tile> operands,
+  Tile elementwise(ops::Primitive primitive, const std::vector<Tile>& operands,
                    std::optional<ElementType> to = std::nullopt);
   Tile reduce(Reduction reduction, Tile value, std::vector<Axis> axes, bool reduces_last_axis = true);
   Tile sum(Tile value, std::vector<Axis> axes) { return reduce(Reduction::sum, value, std::move(axes)); }

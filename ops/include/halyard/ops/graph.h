@@ -39,7 +39,7 @@ struct GraphOutput {
 class Graph {
  public:
   /// A value given at run time. `invalid_argument` if the name is taken.
-  Result<NodeId> input(std::string name, ElementType element, Shape shape);
+  Result<NodeId> input(std::string name, ElementType element, const Shape& shape);
   /// A value known now; its bytes are shared, not copied.
   NodeId constant(HostTensor value, std::string name = {});
   /// Any other primitive. Strict: elementwise operands must have one shape, axes must be normalized

@@ -21,7 +21,7 @@ class GraphBuilder {
   ElementType element(NodeId id) const { return graph_.node(id).element; }
 
   // ---- sources
-  Result<NodeId> input(std::string name, ElementType element, Shape shape) {
+  Result<NodeId> input(std::string name, ElementType element, const Shape& shape) {
     return graph_.input(std::move(name), element, std::move(shape));
   }
   NodeId constant(HostTensor value, std::string name = {}) {
@@ -32,7 +32,7 @@ class GraphBuilder {
   /// `value` in every element of `shape`.
   Result<NodeId> full(ElementType element, Shape shape, double value);
   /// 0, 1, 2, … along `axis`.
-  Result<NodeId> iota(ElementType element, Shape shape, std::int64_t axis);
+  Result<NodeId> iota(ElementType element, const Shape& shape, std::int64_t axis);
 
   // ---- elementwise
   /// Any elementwise primitive; operands are broadcast to their common shape.
@@ -54,7 +54,7 @@ class GraphBuilder {
   Result<NodeId> permute(NodeId a, std::vector<std::int64_t> axes);
   /// Exchanges two axes.
   Result<NodeId> transpose(NodeId a, std::int64_t axis_a, std::int64_t axis_b);
-  Result<NodeId> broadcast(NodeId a, Shape shape);
+  Result<NodeId> broadcast(NodeId a, const Shape& shape);
   /// Inserts axes of extent 1 at these positions of the result.
   Result<NodeId> unsqueeze(NodeId a, std::vector<std::int64_t> axes);
   /// Removes axes of extent 1 (all of them if `axes` is empty).

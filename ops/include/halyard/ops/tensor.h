@@ -11,6 +11,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// The convenience API: tensors that look eager and are lazy. Operations record; reading a value, printing or
@@ -82,8 +83,12 @@ class Tensor {
     return from(std::vector<T>(values), Shape{static_cast<std::int64_t>(values.size())});
   }
   static Tensor full(Shape shape, double value, ElementType element = ElementType::f32);
-  static Tensor zeros(Shape shape, ElementType element = ElementType::f32) { return full(shape, 0, element); }
-  static Tensor ones(Shape shape, ElementType element = ElementType::f32) { return full(shape, 1, element); }
+  static Tensor zeros(Shape shape, ElementType element = ElementType::f32) {
+    return full(std::move(shape), 0, element);
+  }
+  static Tensor ones(Shape shape, ElementType element = ElementType::f32) {
+    return full(std::move(shape), 1, element);
+  }
   /// 0, 1, … count − 1.
   static Tensor arange(std::int64_t count, ElementType element = ElementType::i64);
   static Tensor load(const std::filesystem::path& npy);
@@ -133,13 +138,13 @@ class Tensor {
   Tensor bitcast(ElementType to) const;
 
   // ---- reductions; all axes if none are given
-  Tensor sum(std::vector<std::int64_t> axes = {}, bool keep_dims = false) const;
-  Tensor prod(std::vector<std::int64_t> axes = {}, bool keep_dims = false) const;
+  Tensor sum(const std::vector<std::int64_t>& axes = {}, bool keep_dims = false) const;
+  Tensor prod(const std::vector<std::int64_t>& axes = {}, bool keep_dims = false) const;
   Tensor mean(std::vector<std::int64_t> axes = {}, bool keep_dims = false) const;
-  Tensor min(std::vector<std::int64_t> axes = {}, bool keep_dims = false) const;
-  Tensor max(std::vector<std::int64_t> axes = {}, bool keep_dims = false) const;
-  Tensor any(std::vector<std::int64_t> axes = {}, bool keep_dims = false) const;
-  Tensor all(std::vector<std::int64_t> axes = {}, bool keep_dims = false) const;
+  Tensor min(const std::vector<std::int64_t>& axes = {}, bool keep_dims = false) const;
+  Tensor max(const std::vector<std::int64_t>& axes = {}, bool keep_dims = false) const;
+  Tensor any(const std::vector<std::int64_t>& axes = {}, bool keep_dims = false) const;
+  Tensor all(const std::vector<std::int64_t>& axes = {}, bool keep_dims = false) const;
   Tensor argmax(std::int64_t axis, bool keep_dims = false) const;
   Tensor argmin(std::int64_t axis, bool keep_dims = false) const;
 
@@ -227,17 +232,17 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 // ---- compositions (see compositions.h)
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
-Tensor layer_norm(const Tensor& x, std::optional<Tensor> scale = std::nullopt,
-                  std::optional<Tensor> bias = std::nullopt, double epsilon = 1e-5);
-Tensor rms_norm(const Tensor& x, std::optional<Tensor> scale = std::nullopt, double epsilon = 1e-6);
+Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& scale = std::nullopt,
+                  const std::optional<Tensor>& bias = std::nullopt, double epsilon = 1e-5);
+Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& scale = std::nullopt, double epsilon = 1e-6);
 Tensor l2_normalize(const Tensor& x, std::int64_t axis = -1);
 Tensor gelu(const Tensor& x);
 Tensor gelu_tanh(const Tensor& x);
 Tensor silu(const Tensor& x);
 Tensor embedding(const Tensor& table, const Tensor& indices);
-Tensor linear(const Tensor& x, const Tensor& weight, std::optional<Tensor> bias = std::nullopt);
+Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt);
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                 std::optional<Tensor> mask = std::nullopt);
+                 const std::optional<Tensor>& mask = std::nullopt);
 Tensor masked_mean(const Tensor& x, const Tensor& mask);
 
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 /// Structs of the C interface carry their size, so that a host and a backend of different versions meet.
 namespace halyard::hal::backend {
@@ -31,6 +32,14 @@ void write_sized(const Struct& from, Struct* to) {
   const auto size = std::min<std::uint32_t>(to->size ? to->size : sizeof(Struct), sizeof(Struct));
   std::memcpy(to, &from, size);
   to->size = size;
+}
+
+/// Writes text to a field of characters, cut to its room and always closed.
+template <std::size_t room>
+void write_text(std::string_view text, char (&field)[room]) {
+  const std::size_t length = std::min(room - 1, text.size());
+  std::copy_n(text.data(), length, field);
+  field[length] = '\0';
 }
 
 }  // namespace halyard::hal::backend
