@@ -16,6 +16,7 @@ halyard_add_library(halyard_fusion
     src/executable_builder.cpp
     src/expand_scans.cpp
     src/explanation.cpp
+    src/fold_empty.cpp
     src/graph_executor.cpp
     src/graph_key.cpp
     src/index_expression.cpp

@@ -1,8 +1,8 @@
 #include "expand_scans.h"
 
-#include <halyard/ops/graph_builder.h>
 #include <halyard/ops/reduction_order.h>
 #include <algorithm>
+#include "rewrite_graph.h"
 
 namespace halyard::fusion {
 namespace {
@@ -63,7 +63,6 @@ Result<NodeId> scan(GraphBuilder& b, NodeId x) {
 Result<NodeId> expanded(GraphBuilder& b, NodeId x, const ops::Attributes& attributes) {
   ops::Shape shape = b.shape(x);
   ElementType element = b.element(x);
-  if (shape.is_empty()) return x;
   std::int64_t axis = attributes.axes[0], last = static_cast<std::int64_t>(shape.rank()) - 1;
   HALYARD_ASSIGN(NodeId wide, b.cast(x, ops::accumulator(element)));
   HALYARD_ASSIGN(wide, b.transpose(wide, axis, last));
@@ -85,27 +84,13 @@ Result<ops::Graph> expand_scans(const ops::Graph& graph) {
   bool any = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                          [](const ops::Node& node) { return node.primitive == Primitive::cumulative_sum; });
   if (!any) return graph;
-  ops::Graph result;
-  GraphBuilder builder(result);
-  std::vector<NodeId> map;
-  for (const ops::Node& node : graph.nodes()) {
-    NodeId made{};
-    if (node.primitive == Primitive::input) {
-      HALYARD_ASSIGN(made, result.input(node.name, node.element, node.shape));
-    } else if (node.primitive == Primitive::constant) {
-      made = result.constant(*node.value, node.name);
-    } else if (node.primitive == Primitive::cumulative_sum) {
-      HALYARD_ASSIGN(made, expanded(builder, map[ops::index(node.operands[0])], node.attributes));
-    } else {
-      std::vector<NodeId> operands;
-      for (NodeId operand : node.operands) operands.push_back(map[ops::index(operand)]);
-      HALYARD_ASSIGN(made, result.append(node.primitive, std::move(operands), node.attributes, node.name));
-    }
-    map.push_back(made);
-  }
-  for (const ops::GraphOutput& output : graph.outputs())
-    HALYARD_TRY(result.output(map[ops::index(output.node)], output.name));
-  return result;
+  return rewrite_graph(graph,
+                       [](GraphBuilder& builder, const ops::Node& node,
+                          std::span<const NodeId> operands) -> Result<std::optional<NodeId>> {
+                         if (node.primitive != Primitive::cumulative_sum) return std::nullopt;
+                         HALYARD_ASSIGN(NodeId made, expanded(builder, operands[0], node.attributes));
+                         return made;
+                       });
 }
 
 }  // namespace halyard::fusion

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include "cluster_to_tile.h"
 #include "expand_scans.h"
+#include "fold_empty.h"
 #include "kernel_nodes.h"
 #include "pack_weight.h"
 #include "trials.h"
@@ -427,7 +428,8 @@ Status lower_all(std::vector<Cluster>& clusters, const DeviceProfile& profile, c
 
 Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, const PlanOptions& options) {
   Plan plan;
-  HALYARD_ASSIGN(ops::Graph expanded, expand_scans(graph));
+  HALYARD_ASSIGN(ops::Graph full, fold_empty(graph, profile.numeric_class()));
+  HALYARD_ASSIGN(ops::Graph expanded, expand_scans(full));
   if (options.simplify) {
     SimplifyOptions simplification{.numeric = profile.numeric_class()};
     HALYARD_ASSIGN(plan.graph, simplify(expanded, simplification, &plan.simplified));

@@ -187,13 +187,23 @@ TEST_CASE("a wrong input is refused with its name") {
   CHECK(result.error().message.find("'x'") != std::string::npos);
 }
 
-TEST_CASE("empty tensors run") {
-  for (const auto& compiler : compilers()) {
-    ops::Graph graph = samples::softmax(0, 7);
-    auto inputs = samples::random_inputs(graph);
-    auto got = must(must(compiler->compile(graph))->run(std::span<const ops::HostTensor>(inputs)));
-    CHECK(got[0].shape() == ops::Shape{0, 7});
-  }
+TEST_CASE("on every device graphs with empty tensors run, fused or not, and have the reference's bits") {
+  for (const auto& compiler : compilers())
+    for (const samples::Sample& sample : samples::with_empty_tensors())
+      for (bool simplify : {true, false}) {
+        CAPTURE(compiler->device()->info().uri);
+        CAPTURE(sample.name);
+        CAPTURE(simplify);
+        ops::Graph graph = sample.make();
+        auto inputs = samples::random_inputs(graph);
+        auto expected = must(ops::evaluate(graph, inputs, compiler->profile().numeric_class()));
+        for (ops::Fusion fusion : {ops::Fusion::on, ops::Fusion::off}) {
+          auto executable = must(compiler->compile(graph, {.fusion = fusion, .simplify = simplify}));
+          auto got = must(executable->run(std::span<const ops::HostTensor>(inputs)));
+          REQUIRE(got.size() == expected.size());
+          for (std::size_t i = 0; i < expected.size(); ++i) CHECK(ops::same_bits(expected[i], got[i]));
+        }
+      }
 }
 
 TEST_CASE("the explanation is JSON, and emit writes three files per kernel") {

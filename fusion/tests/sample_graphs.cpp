@@ -1,5 +1,6 @@
 #include "sample_graphs.h"
 
+#include <optional>
 #include <random>
 
 namespace halyard::fusion::samples {
@@ -207,6 +208,84 @@ Graph random_graph(std::uint32_t seed, int nodes) {
   (void)graph.output(made.back(), "last");
   (void)graph.output(made[made.size() / 2], "middle");
   return graph;
+}
+
+namespace {
+
+/// A graph of one or two f32 inputs and the one output that `make` builds from them.
+Graph of_inputs(const Shape& first, const std::optional<Shape>& second,
+                const std::function<Result<NodeId>(GraphBuilder&, NodeId, NodeId)>& make) {
+  Graph graph;
+  GraphBuilder b(graph);
+  NodeId x = b.input("x", ElementType::f32, first).value();
+  NodeId y = second ? b.input("y", ElementType::f32, *second).value() : x;
+  (void)graph.output(make(b, x, y).value(), "out");
+  return graph;
+}
+
+Sample reduced_over_nothing(Primitive primitive) {
+  return {"over an empty axis: " + std::string(ops::row(primitive).name), [primitive] {
+            return of_inputs({3, 0}, std::nullopt, [&](GraphBuilder& b, NodeId x, NodeId) -> Result<NodeId> {
+              HALYARD_ASSIGN(NodeId value, b.reduce(primitive, x, {1}));
+              return b.binary(Primitive::mul, value, 2.0);
+            });
+          }};
+}
+
+}  // namespace
+
+const std::vector<Sample>& with_empty_tensors() {
+  static const std::vector<Sample> samples{
+      {"softmax of no rows", [] { return softmax(0, 7); }},
+      {"encoder layer of no sentence", [] { return encoder_layer(0, 15); }},
+      {"encoder layer of no token", [] { return encoder_layer(2, 0); }},
+      {"product over an empty axis, plus 1",
+       [] {
+         return of_inputs({3, 0}, Shape{0, 2}, [](GraphBuilder& b, NodeId x, NodeId y) -> Result<NodeId> {
+           HALYARD_ASSIGN(NodeId product, b.matmul(x, y));
+           return b.binary(Primitive::add, product, 1.0);
+         });
+       }},
+      {"product without columns",
+       [] {
+         return of_inputs({2, 3, 4}, Shape{4, 0},
+                          [](GraphBuilder& b, NodeId x, NodeId y) { return b.matmul(x, y); });
+       }},
+      {"product without batches",
+       [] {
+         return of_inputs({0, 3, 4}, Shape{4, 5},
+                          [](GraphBuilder& b, NodeId x, NodeId y) { return b.matmul(x, y); });
+       }},
+      reduced_over_nothing(Primitive::reduce_sum),
+      reduced_over_nothing(Primitive::reduce_prod),
+      reduced_over_nothing(Primitive::reduce_min),
+      reduced_over_nothing(Primitive::reduce_max),
+      {"concatenation with empty parts",
+       [] {
+         return of_inputs({0, 4}, Shape{2, 4}, [](GraphBuilder& b, NodeId x, NodeId y) {
+           const NodeId parts[] = {x, y, x, y};
+           return b.concat(parts, 0);
+         });
+       }},
+      {"padding of nothing",
+       [] {
+         return of_inputs({0, 4}, std::nullopt,
+                          [](GraphBuilder& b, NodeId x, NodeId) { return b.pad(x, {2, 0}, {1, 1}, 7); });
+       }},
+      {"no index taken",
+       [] {
+         return of_inputs({5, 4}, Shape{0}, [](GraphBuilder& b, NodeId x, NodeId y) -> Result<NodeId> {
+           HALYARD_ASSIGN(NodeId indices, b.cast(y, ElementType::i64));
+           return b.take(x, indices, 0);
+         });
+       }},
+      {"sums along nothing",
+       [] {
+         return of_inputs({0, 5}, std::nullopt,
+                          [](GraphBuilder& b, NodeId x, NodeId) { return b.cumulative_sum(x, 1); });
+       }},
+  };
+  return samples;
 }
 
 const std::vector<Sample>& all() {

@@ -39,6 +39,8 @@ struct Sample {
 };
 /// All of the fixed ones above.
 const std::vector<Sample>& all();
+/// Operations on tensors without elements, and sums over nothing.
+const std::vector<Sample>& with_empty_tensors();
 
 /// Values for every input of a graph: floats in [-2, 2), integers small and non-negative, booleans mixed.
 std::vector<ops::HostTensor> random_inputs(const ops::Graph& graph, std::uint32_t seed = 1);

@@ -22,7 +22,7 @@ class GraphBuilder {
 
   // ---- sources
   Result<NodeId> input(std::string name, ElementType element, const Shape& shape) {
-    return graph_.input(std::move(name), element, std::move(shape));
+    return graph_.input(std::move(name), element, shape);
   }
   NodeId constant(HostTensor value, std::string name = {}) {
     return graph_.constant(std::move(value), std::move(name));
