@@ -82,7 +82,7 @@ class Translator {
   Result<Tile> take(NodeId id, const Position& position, Tile mask);
   Result<Tile> pad(NodeId id, const Position& position, Tile mask);
   Result<Tile> concat(NodeId id, const Position& position, Tile mask);
-  Tile load(NodeId id, const Position& position, Tile mask);
+  Tile load(NodeId id, const IndexExpression& address, Tile mask);
   std::uint32_t operand(NodeId id, bool written);
   void access(const IndexExpression& address, Access& access, AccessBinding& numbers) const;
 
@@ -200,10 +200,10 @@ void Translator::access(const IndexExpression& address, Access& access, AccessBi
   }
 }
 
-Tile Translator::load(NodeId id, const Position& position, Tile mask) {
+Tile Translator::load(NodeId id, const IndexExpression& address, Tile mask) {
   Access terms;
   AccessBinding numbers;
-  access(linearize(position, node(id).shape.vector()), terms, numbers);
+  access(address, terms, numbers);
   return builder_.load(operand(id, false), std::move(terms), std::move(numbers), mask);
 }
 
@@ -239,7 +239,8 @@ Result<Tile> Translator::expand(NodeId id, const Position& position, Tile mask) 
                                               : builder_.elementwise(Primitive::cast, {at}, source.element);
   }
   if (is_uniform_constant(source)) return builder_.constant_bits(source.element, source.value->bits_at(0));
-  if (is_external(id) || is_source(source.primitive)) return load(id, position, mask);
+  if (is_external(id) || is_source(source.primitive))
+    return load(id, linearize(position, source.shape.vector()), mask);
   if (is_view(source.primitive)) return view(id, position, mask);
   if (source.primitive == Primitive::pad) return pad(id, position, mask);
   if (source.primitive == Primitive::concat) return concat(id, position, mask);
@@ -269,11 +270,20 @@ Result<Tile> Translator::view(NodeId id, const Position& position, Tile mask) {
   Position inner(from.rank());
   switch (source.primitive) {
     case Primitive::reshape: {
-      auto mapped = reshape_index(position, source.shape.vector(), from.vector());
+      const std::vector<std::int64_t> shape = source.shape.vector();
+      auto mapped = reshape_index(position, shape, from.vector());
+      // What lies in memory has the same address in both shapes.
+      if (!mapped && (is_external(operand) || is_source(node(operand).primitive)) &&
+          node(operand).primitive != Primitive::iota)
+        return load(operand, linearize(position, shape), mask);
       if (!mapped)
-        return fail(ErrorCode::unsupported,
-                    fmt::format("the reshape of {} to {} mixes axes in a way no index map expresses",
-                                from.text(), source.shape.text()));
+        mapped = reshape_index(position, shape, from.vector(),
+                               [this](const IndexExpression& index, std::int64_t count) {
+                                 return IndexExpression::of_value(index_value(index).id, count);
+                               });
+      if (!mapped)
+        return fail(ErrorCode::unsupported, fmt::format("the reshape of {} to {} has no index map",
+                                                        from.text(), source.shape.text()));
       inner = std::move(*mapped);
       break;
     }

@@ -14,10 +14,10 @@ using ops::Node;
 using ops::NodeId;
 using ops::Primitive;
 
-/// The value that every element of the result has, since no element of an operand takes part in it: computed on
-/// operands whose other extents are 1.
-Result<HostTensor> value_over_nothing(const GraphBuilder& builder, const Node& node, std::span<const NodeId> operands,
-                                      const ops::NumericClass& numeric) {
+/// The value that every element of the result has, since no element of an operand takes part in it: computed
+/// on operands whose other extents are 1.
+Result<HostTensor> value_over_nothing(const GraphBuilder& builder, const Node& node,
+                                      std::span<const NodeId> operands, const ops::NumericClass& numeric) {
   std::vector<HostTensor> small;
   for (NodeId operand : operands) {
     std::vector<std::int64_t> extents = builder.shape(operand).vector();
@@ -29,7 +29,8 @@ Result<HostTensor> value_over_nothing(const GraphBuilder& builder, const Node& n
   return value.reshaped({});
 }
 
-Result<std::optional<NodeId>> replacement(GraphBuilder& builder, const Node& node, std::span<const NodeId> operands,
+Result<std::optional<NodeId>> replacement(GraphBuilder& builder, const Node& node,
+                                          std::span<const NodeId> operands,
                                           const ops::NumericClass& numeric) {
   const auto is_empty = [&](NodeId id) { return builder.shape(id).is_empty(); };
   if (node.shape.is_empty()) {
@@ -40,7 +41,8 @@ Result<std::optional<NodeId>> replacement(GraphBuilder& builder, const Node& nod
   const ops::Kind kind = ops::row(node.primitive).kind;
   if (kind == ops::Kind::reduction || kind == ops::Kind::contraction) {
     HALYARD_ASSIGN(HostTensor value, value_over_nothing(builder, node, operands, numeric));
-    HALYARD_ASSIGN(NodeId spread, builder.broadcast(builder.constant(std::move(value), node.name), node.shape));
+    HALYARD_ASSIGN(NodeId spread,
+                   builder.broadcast(builder.constant(std::move(value), node.name), node.shape));
     return spread;
   }
   if (node.primitive == Primitive::concat) {
@@ -56,9 +58,10 @@ Result<std::optional<NodeId>> replacement(GraphBuilder& builder, const Node& nod
   for (NodeId operand : operands) {
     const Node& source = builder.node(operand);
     if (!is_empty(operand) && source.primitive != Primitive::constant)
-      return fail(ErrorCode::unsupported,
-                  fmt::format("plan: {} of an empty tensor and a computed one has no kernel; compute it apart",
-                              ops::row(node.primitive).name));
+      return fail(
+          ErrorCode::unsupported,
+          fmt::format("plan: {} of an empty tensor and a computed one has no kernel; compute it apart",
+                      ops::row(node.primitive).name));
     if (source.primitive == Primitive::constant) {
       values.push_back(*source.value);
       continue;

@@ -1,6 +1,7 @@
 #include "index_expression.h"
 
 #include <algorithm>
+#include <span>
 
 namespace halyard::fusion {
 namespace {
@@ -193,9 +194,30 @@ IndexExpression linearize(const std::vector<IndexExpression>& dimensions,
   return result;
 }
 
+namespace {
+
+/// The digits of an index into dimensions of these sizes, the last one fastest; false if one is not
+/// quasi-affine.
+bool split_index(const IndexExpression& linear, std::span<const std::int64_t> sizes,
+                 std::span<IndexExpression> indices) {
+  std::int64_t stride = 1;
+  for (std::size_t k = sizes.size(); k-- > 0;) {
+    indices[k] = {};
+    if (sizes[k] == 1) continue;
+    auto part = digit(linear, stride, sizes[k]);
+    if (!part) return false;
+    indices[k] = *part;
+    stride *= sizes[k];
+  }
+  return true;
+}
+
+}  // namespace
+
 std::optional<std::vector<IndexExpression>> reshape_index(const std::vector<IndexExpression>& dimensions,
                                                           const std::vector<std::int64_t>& from,
-                                                          const std::vector<std::int64_t>& to) {
+                                                          const std::vector<std::int64_t>& to,
+                                                          const JoinIndex& join) {
   // Whole groups of dimensions with equal products map to each other; linearizing only within a group keeps
   // expressions small and lets an odd dimension elsewhere pass untouched.
   std::vector<IndexExpression> result(to.size());
@@ -220,18 +242,11 @@ std::optional<std::vector<IndexExpression>> reshape_index(const std::vector<Inde
                                        dimensions.begin() + static_cast<std::ptrdiff_t>(i));
     std::vector<std::int64_t> group_shape(from.begin() + static_cast<std::ptrdiff_t>(first_from),
                                           from.begin() + static_cast<std::ptrdiff_t>(i));
-    IndexExpression linear = linearize(group, group_shape);
-    std::int64_t stride = 1;
-    for (std::size_t k = j; k-- > first_to;) {
-      if (to[k] == 1) {
-        result[k] = {};
-        continue;
-      }
-      auto part = digit(linear, stride, to[k]);
-      if (!part) return std::nullopt;
-      result[k] = *part;
-      stride *= to[k];
-    }
+    const std::span<const std::int64_t> sizes(to.data() + first_to, j - first_to);
+    const std::span<IndexExpression> indices(result.data() + first_to, j - first_to);
+    const IndexExpression linear = linearize(group, group_shape);
+    if (split_index(linear, sizes, indices)) continue;
+    if (!join || !split_index(join(linear, left), sizes, indices)) return std::nullopt;
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #include <halyard/fusion/tile_program.h>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,10 +56,16 @@ AxisSet axes_of(const IndexExpression& expression);
 IndexExpression linearize(const std::vector<IndexExpression>& dimensions,
                           const std::vector<std::int64_t>& shape);
 
+/// Makes one value of an index that is to be divided as a whole: an expression whose only part is that value,
+/// which is below `count`. Without it such an index is not expressed.
+using JoinIndex = std::function<IndexExpression(const IndexExpression& index, std::int64_t count)>;
+
 /// The indices into a tensor of shape `to` of what lies at `dimensions` of a tensor of shape `from` with the
-/// same number of elements, or nothing if that is not quasi-affine.
+/// same number of elements. Where that is not quasi-affine (the shapes' factors interleave), `join` is used;
+/// nothing without it.
 std::optional<std::vector<IndexExpression>> reshape_index(const std::vector<IndexExpression>& dimensions,
                                                           const std::vector<std::int64_t>& from,
-                                                          const std::vector<std::int64_t>& to);
+                                                          const std::vector<std::int64_t>& to,
+                                                          const JoinIndex& join = {});
 
 }  // namespace halyard::fusion

@@ -8,9 +8,9 @@
 
 namespace halyard::fusion {
 
-/// A copy of `graph` in which `replace(builder, node, operands)` may give another node of the copy in place of one that
-/// is neither input nor constant: it returns `Result<std::optional<ops::NodeId>>`, nothing to keep the node. `operands`
-/// are the node's in the copy. Inputs and outputs keep their order and names.
+/// A copy of `graph` in which `replace(builder, node, operands)` may give another node of the copy in place
+/// of one that is neither input nor constant: it returns `Result<std::optional<ops::NodeId>>`, nothing to
+/// keep the node. `operands` are the node's in the copy. Inputs and outputs keep their order and names.
 template <class Replace>
 Result<ops::Graph> rewrite_graph(const ops::Graph& graph, const Replace& replace) {
   ops::Graph result;

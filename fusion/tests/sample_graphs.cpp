@@ -196,9 +196,10 @@ Graph random_graph(std::uint32_t seed, int nodes) {
                           {static_cast<std::int64_t>(random() % shape.rank())}, random() % 2 != 0);
         break;
       case 6:
-        if (shape.count() == 24)
-          next =
-              b.reshape(x, random() % 2 ? std::vector<std::int64_t>{2, 12} : std::vector<std::int64_t>{4, 6});
+        if (shape.count() == 24) {
+          static const std::vector<std::int64_t> shapes[] = {{2, 12}, {4, 6}, {3, 8}, {6, 4}};
+          next = b.reshape(x, shapes[random() % 4]);
+        }
         break;
       default:
         if (shape.rank() > 0 && shape[0] > 2) next = b.slice_axis(x, 0, 1, shape[0], 1 + random() % 2);
@@ -298,6 +299,39 @@ const std::vector<Sample>& all() {
       {"attention", [] { return attention(); }},
       {"embedding and layer norm", [] { return embedding_layer_norm(); }},
       {"encoder layer", [] { return encoder_layer(); }},
+      {"reshape of an input whose factors interleave",
+       [] {
+         return of_inputs({6, 4}, std::nullopt, [](GraphBuilder& b, NodeId x, NodeId) -> Result<NodeId> {
+           HALYARD_ASSIGN(NodeId turned, b.reshape(x, {8, 3}));
+           HALYARD_ASSIGN(NodeId raised, b.unary(Primitive::exp, turned));
+           return b.binary(Primitive::add, raised, 1.0);
+         });
+       }},
+      {"reshape of a computed tensor whose factors interleave, then row sums",
+       [] {
+         return of_inputs({2, 3, 4}, Shape{4}, [](GraphBuilder& b, NodeId x, NodeId y) -> Result<NodeId> {
+           HALYARD_ASSIGN(NodeId sum, b.binary(Primitive::add, x, y));
+           HALYARD_ASSIGN(NodeId turned, b.reshape(sum, {2, 4, 3}));
+           return b.reduce(Primitive::reduce_sum, turned, {2});
+         });
+       }},
+      {"reshape of a transposed tensor, then a product",
+       [] {
+         return of_inputs({4, 6}, Shape{3, 5}, [](GraphBuilder& b, NodeId x, NodeId y) -> Result<NodeId> {
+           HALYARD_ASSIGN(NodeId turned, b.permute(x, {1, 0}));
+           HALYARD_ASSIGN(turned, b.reshape(turned, {8, 3}));
+           HALYARD_ASSIGN(NodeId product, b.matmul(turned, y));
+           return b.unary(Primitive::exp, product);
+         });
+       }},
+      {"reshape of row sums, softmax",
+       [] {
+         return of_inputs({10, 6, 7}, std::nullopt, [](GraphBuilder& b, NodeId x, NodeId) -> Result<NodeId> {
+           HALYARD_ASSIGN(NodeId sums, b.reduce(Primitive::reduce_sum, x, {2}));
+           HALYARD_ASSIGN(NodeId turned, b.reshape(sums, {4, 15}));
+           return ops::softmax(b, turned);
+         });
+       }},
   };
   return samples;
 }
