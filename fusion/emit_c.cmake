@@ -22,6 +22,13 @@ halyard_add_test(emit_c
   LIBRARIES halyard_emit_c fmt::fmt ${CMAKE_DL_LIBS})
 if(TARGET emit_c_tests)
   target_include_directories(emit_c_tests PRIVATE ${PROJECT_SOURCE_DIR}/hal/program/tests)
+  set_tests_properties(emit_c PROPERTIES LABELS "emit_c;gpu_compilers")
+  # Every kernel that the lowering tests make for a GPU, which they leave in a folder.
+  foreach(vendor NVRTC HIPRTC)
+    add_test(NAME recorded_kernels_${vendor} COMMAND emit_c_tests "--test-case=recorded kernels*${vendor}")
+    set_tests_properties(recorded_kernels_${vendor} PROPERTIES LABELS "recorded_kernels;gpu_compilers"
+      FIXTURES_REQUIRED recorded_kernels ENVIRONMENT "HALYARD_KERNEL_FOLDER=${CMAKE_BINARY_DIR}/recorded_kernels")
+  endforeach()
 endif()
 
 # The same for what the planner makes of graphs; the library is defined further down.

@@ -36,6 +36,8 @@ halyard_add_test(lowering
     tests/tile_program_tests.cpp
   LIBRARIES halyard_lower fmt::fmt nlohmann_json::nlohmann_json)
 if(TARGET lowering_tests)
+  set_property(TEST lowering PROPERTY FIXTURES_SETUP recorded_kernels)
+  set_property(TEST lowering APPEND PROPERTY ENVIRONMENT "HALYARD_RECORD_KERNELS=${CMAKE_BINARY_DIR}/recorded_kernels")
   target_compile_definitions(lowering_tests PRIVATE
     HALYARD_TEST_PROFILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/profiles")
 endif()

@@ -88,7 +88,7 @@ std::string key_of(const HyReplay& replay, const HyTimeStamps* stamps) {
   std::string key;
   for (std::uint32_t i = 0; i < replay.buffer_count; ++i) {
     const HySlice& slice = replay.buffers[i];
-    append(key, slice.buffer ? slice.buffer->id : 0);
+    append(key, slice.buffer ? slice.buffer->id : std::uint64_t{0});
     append(key, slice.offset);
     append(key, slice.bytes);
   }
@@ -96,7 +96,7 @@ std::string key_of(const HyReplay& replay, const HyTimeStamps* stamps) {
     append(key, replay.scalars[i].bytes);
     key.append(static_cast<const char*>(replay.scalars[i].data), replay.scalars[i].bytes);
   }
-  append(key, stamps);
+  append(key, reinterpret_cast<std::uintptr_t>(stamps));
   return key;
 }
 

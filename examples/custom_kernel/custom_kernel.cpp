@@ -2,7 +2,6 @@
 // memory.
 #include <fmt/format.h>
 #include <halyard/fusion/custom_kernel.h>
-#include <halyard/fusion/probe.h>
 #include <halyard/hal/registry.h>
 
 #include <cmath>
@@ -53,7 +52,6 @@ double largest_error(const std::vector<ops::HostTensor>& in, const ops::HostTens
 }
 
 Status run() {
-  register_probes();
   HALYARD_ASSIGN(CustomKernel kernel, residual_rms_norm());
   const std::vector<ops::HostTensor> inputs{wave({64, 1000}, 0.37f), wave({64, 1000}, 0.11f),
                                             wave({1000}, 0.05f)};

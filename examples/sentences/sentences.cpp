@@ -1,7 +1,6 @@
 // The main job: encodes a dozen sentences on every device found, fused and not, and compares the devices'
 // results.
 #include <fmt/format.h>
-#include <halyard/fusion/probe.h>
 #include <halyard/hal/registry.h>
 #include <unistd.h>
 
@@ -199,7 +198,6 @@ Result<std::vector<std::string>> read_sentences(const std::string& path) {
 }
 
 Status run(const Arguments& arguments) {
-  fusion::register_probes();
   HALYARD_ASSIGN(Encoder encoder, Encoder::load(arguments.model));
   HALYARD_ASSIGN(std::vector<std::string> sentences, read_sentences(arguments.sentences));
   fmt::print("model: {}\n\ndevices, best first\n", encoder.model().description());

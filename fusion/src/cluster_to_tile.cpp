@@ -252,7 +252,7 @@ Result<Tile> Translator::expand(NodeId id, const Position& position, Tile mask) 
       HALYARD_ASSIGN(Tile made, value(operand, position, mask));
       operands.push_back(made);
     }
-    return builder_.elementwise(source.primitive, std::move(operands), source.element);
+    return builder_.elementwise(source.primitive, operands, source.element);
   }
   if (mask.builder)
     return fail(

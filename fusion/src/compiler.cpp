@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <halyard/fusion/executable.h>
+#include <halyard/fusion/probe.h>
 #include <unordered_map>
 #include "executable_builder.h"
 #include "graph_key.h"
@@ -7,6 +8,13 @@
 #include "weight_store.h"
 
 namespace halyard::fusion {
+namespace {
+
+// A device that is opened without probes has no numeric class: its products would silently be of the unfused
+// one. So whoever links the compiler has the probes registered before anything can be opened.
+[[maybe_unused]] const bool probes_registered = (register_probes(), true);
+
+}  // namespace
 
 struct Compiler::State {
   State(const std::shared_ptr<hal::Device>& device, const DeviceProfile& profile)

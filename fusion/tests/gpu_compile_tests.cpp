@@ -92,13 +92,13 @@ std::vector<Program> hand_built() {
   return programs;
 }
 
-/// Thread programs in text form from the folder HALYARD_KERNEL_FOLDER (files *.thread), such as `halyard
-/// explain
-/// --emit` writes; none if it is not set.
-std::vector<Program> dumped() {
+/// Thread programs in text form from the folder HALYARD_KERNEL_FOLDER (files *.thread): what the lowering
+/// tests leave behind, or `halyard explain --emit` writes. None if it is not set.
+std::vector<Program> recorded() {
   std::vector<Program> programs;
   const char* folder = std::getenv("HALYARD_KERNEL_FOLDER");
   if (!folder) return programs;
+  REQUIRE_MESSAGE(std::filesystem::is_directory(folder), folder);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".thread") continue;
     std::ifstream file(entry.path());
@@ -108,6 +108,7 @@ std::vector<Program> dumped() {
     REQUIRE_MESSAGE(parsed, entry.path().string() << ": " << parsed.error().message);
     programs.push_back(std::move(*parsed));
   }
+  CHECK(!programs.empty());
   return programs;
 }
 
@@ -121,40 +122,42 @@ bool contains(const std::string& text, std::string_view what) {
   return text.find(what) != std::string::npos;
 }
 
-/// Compiles all of them for all architectures that the compiler knows.
-void compile_all(Result<std::unique_ptr<testing::GpuCompiler>> compiler) {
-  if (!compiler) {
-    MESSAGE("skipped: ", compiler.error().message);
-    return;
-  }
-  std::vector<Program> programs = hand_built();
-  for (Program& each : dumped()) programs.push_back(std::move(each));
-  for (const std::string& architecture : (*compiler)->architectures())
+void compile_all(testing::GpuCompiler& compiler, const std::vector<Program>& programs,
+                 const std::vector<std::string>& architectures) {
+  for (const std::string& architecture : architectures)
     for (const Program& program : programs) {
-      std::string source = emit(program, (*compiler)->language(), (*compiler)->subgroup_size(architecture));
-      auto code = (*compiler)->compile(source, architecture);
+      std::string source = emit(program, compiler.language(), compiler.subgroup_size(architecture));
+      auto code = compiler.compile(source, architecture);
       CHECK_MESSAGE(code, architecture << ": " << code.error().message);
     }
 }
 
 }  // namespace
 
-TEST_CASE("every kernel compiles with NVRTC for sm_75, sm_80 and sm_90") {
-  compile_all(testing::open_nvrtc());
+TEST_CASE("programs of every operation compile with NVRTC for sm_75, sm_80 and sm_90") {
+  if (auto compiler = testing::present(testing::open_nvrtc()))
+    compile_all(*compiler, hand_built(), compiler->architectures());
 }
 
-TEST_CASE("every kernel compiles with HIPRTC for gfx90a and gfx1030") {
-  compile_all(testing::open_hiprtc());
+TEST_CASE("programs of every operation compile with HIPRTC for gfx90a and gfx1030") {
+  if (auto compiler = testing::present(testing::open_hiprtc()))
+    compile_all(*compiler, hand_built(), compiler->architectures());
+}
+
+TEST_CASE("recorded kernels compile with NVRTC") {
+  if (auto compiler = testing::present(testing::open_nvrtc())) compile_all(*compiler, recorded(), {"sm_80"});
+}
+
+TEST_CASE("recorded kernels compile with HIPRTC") {
+  if (auto compiler = testing::present(testing::open_hiprtc()))
+    compile_all(*compiler, recorded(), {compiler->architectures().back()});
 }
 
 TEST_CASE("CUDA code neither contracts nor flushes, and moves aligned vectors whole") {
-  auto compiler = testing::open_nvrtc();
-  if (!compiler) {
-    MESSAGE("skipped: ", compiler.error().message);
-    return;
-  }
+  auto compiler = testing::present(testing::open_nvrtc());
+  if (!compiler) return;
   auto assembly = [&](const Program& program) {
-    auto code = (*compiler)->compile(emit(program, CLanguage::cuda), "sm_80");
+    auto code = compiler->compile(emit(program, CLanguage::cuda), "sm_80");
     REQUIRE_MESSAGE(code, code.error().message);
     return code->assembly;
   };

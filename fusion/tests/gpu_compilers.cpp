@@ -1,6 +1,7 @@
 #include "gpu_compilers.h"
 
 #include <dlfcn.h>
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstdlib>
@@ -156,6 +157,15 @@ Result<std::unique_ptr<GpuCompiler>> open_hiprtc() {
   if (!compiler.missing.empty())
     return fail(ErrorCode::not_found, "libamdhip64.so.5 lacks " + compiler.missing);
   return std::make_unique<Hiprtc>(std::move(compiler), std::move(known));
+}
+
+std::unique_ptr<GpuCompiler> present(Result<std::unique_ptr<GpuCompiler>> compiler) {
+  if (compiler) return std::move(*compiler);
+  if (std::getenv("HALYARD_TEST_GPU_COMPILERS"))
+    FAIL(compiler.error().message);
+  else
+    MESSAGE("skipped: ", compiler.error().message);
+  return nullptr;
 }
 
 }  // namespace halyard::fusion::testing

@@ -33,4 +33,8 @@ Result<std::unique_ptr<GpuCompiler>> open_nvrtc();
 /// process, a missing manager crash it.
 Result<std::unique_ptr<GpuCompiler>> open_hiprtc();
 
+/// The compiler; or null, with a message that the test is skipped, where it is not installed. The test fails
+/// then if HALYARD_TEST_GPU_COMPILERS is set, which promises both.
+std::unique_ptr<GpuCompiler> present(Result<std::unique_ptr<GpuCompiler>> compiler);
+
 }  // namespace halyard::fusion::testing

@@ -4,9 +4,11 @@
 #include <halyard/ops/reduction_order.h>
 #include <halyard/ops/reference.h>
 #include <halyard/program/interpret.h>
+#include <halyard/program/text.h>
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -387,6 +389,21 @@ bool has_types(const TileProgram& program, const DeviceProfile& profile) {
 
 }  // namespace
 
+namespace {
+
+/// Leaves each distinct program that a GPU would get in the folder HALYARD_RECORD_KERNELS, where the vendors'
+/// compilers find it (gpu_compile_tests.cpp).
+void record(const program::Program& program, const DeviceProfile& profile) {
+  const char* folder = std::getenv("HALYARD_RECORD_KERNELS");
+  if (!folder || profile.name != test::profile("gpu-32").name) return;
+  const std::string text = program::to_text(program);
+  std::filesystem::create_directories(folder);
+  const std::string name = fmt::format("{}-{:016x}.thread", program.name, std::hash<std::string>{}(text));
+  std::ofstream(std::filesystem::path(folder) / name) << text;
+}
+
+}  // namespace
+
 std::vector<HostTensor> reference(const Case& made, const ops::NumericClass& numeric) {
   return Reference(made, numeric).run();
 }
@@ -399,6 +416,7 @@ Lowered run_lowered(const Case& made, const Schedule& schedule, const DeviceProf
     return lowered;
   }
   lowered.kernel = std::move(*kernel);
+  record(lowered.kernel.program, profile);
   program::InterpreterOptions options{.report_uninitialized_shared = true, .report_shared_races = true};
   Result<program::Interpreter> interpreter = program::Interpreter::prepare(lowered.kernel.program, options);
   if (!interpreter) {

@@ -299,6 +299,16 @@ const std::vector<Sample>& all() {
       {"attention", [] { return attention(); }},
       {"embedding and layer norm", [] { return embedding_layer_norm(); }},
       {"encoder layer", [] { return encoder_layer(); }},
+      {"fma and its neighbours",
+       [] {
+         return of_inputs({40, 30}, Shape{40, 30}, [](GraphBuilder& b, NodeId x, NodeId y) -> Result<NodeId> {
+           const NodeId operands[] = {x, y, x};
+           HALYARD_ASSIGN(NodeId joined, b.elementwise(Primitive::fma, operands));
+           HALYARD_ASSIGN(NodeId product, b.binary(Primitive::mul, x, y));
+           HALYARD_ASSIGN(NodeId sum, b.binary(Primitive::add, product, x));
+           return b.binary(Primitive::sub, joined, sum);
+         });
+       }},
       {"reshape of an input whose factors interleave",
        [] {
          return of_inputs({6, 4}, std::nullopt, [](GraphBuilder& b, NodeId x, NodeId) -> Result<NodeId> {

@@ -27,8 +27,8 @@ NodeId GraphBuilder::scalar(ElementType element, double value) {
   return graph_.constant(HostTensor::scalar(element, value));
 }
 
-Result<NodeId> GraphBuilder::full(ElementType element, Shape shape, double value) {
-  return broadcast(scalar(element, value), std::move(shape));
+Result<NodeId> GraphBuilder::full(ElementType element, const Shape& shape, double value) {
+  return broadcast(scalar(element, value), shape);
 }
 
 Result<NodeId> GraphBuilder::iota(ElementType element, const Shape& shape, std::int64_t axis) {

@@ -11,7 +11,7 @@ struct Fixture {
   GraphBuilder builder{graph};
 
   NodeId input(std::string name, const Shape& shape, ElementType element = ElementType::f32) {
-    return graph.input(std::move(name), element, std::move(shape)).value();
+    return graph.input(std::move(name), element, shape).value();
   }
   /// The values of `node` for one f32 input holding 0, 1, 2, ….
   std::vector<double> computed(NodeId node) {

@@ -8,7 +8,7 @@
 namespace halyard::ops::testing {
 namespace {
 
-Tensor counting(Shape shape) {
+Tensor counting(const Shape& shape) {
   std::int64_t count = shape.count();
   return Tensor::arange(count, ElementType::f32).reshape(shape.vector());
 }

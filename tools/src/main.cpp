@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <halyard/fusion/probe.h>
 #include <halyard/hal/nearest_name.h>
 
 #include <CLI/CLI.hpp>
@@ -61,7 +60,6 @@ int run(int count, char** words) {
   add_run_command(application);
   add_explain_command(application);
   add_cache_command(application);
-  halyard::fusion::register_probes();
   try {
     application.parse(count, words);
     return exit_success;

@@ -111,7 +111,8 @@ Results layer_normalization(ImportContext& c) {
   HALYARD_ASSIGN(std::int64_t axis, c.attributes.integer("axis", -1));
   HALYARD_ASSIGN(axis, ops::normalize_axis(axis, c.rank(0)));
   HALYARD_ASSIGN(double epsilon, c.attributes.number("epsilon", 1e-5));
-  std::optional<NodeId> bias = c.has(2) ? std::optional<NodeId>(c.operands[2]) : std::nullopt;
+  std::optional<NodeId> bias;
+  if (c.has(2)) bias = c.operands[2];
   return one(ops::layer_norm(c.builder, *c.operands[0], *c.operands[1], bias, epsilon,
                              static_cast<int>(c.rank(0)) - static_cast<int>(axis)));
 }

@@ -14,8 +14,8 @@ Result<hal::NumericFacts> probe_numeric_facts(const std::shared_ptr<hal::Device>
 /// the best of several runs. Takes about a second.
 Result<hal::Measurements> measure_device(const std::shared_ptr<hal::Device>& device);
 
-/// Registers both with hal, which caches their results on disk. Call it once, before devices are opened;
-/// calling it again does nothing. Thread-safe.
+/// Registers both with hal, which caches their results on disk. A program that links `Compiler` has done so
+/// before main; others call it once, before devices are opened. Calling it again does nothing. Thread-safe.
 void register_probes();
 
 }  // namespace halyard::fusion

@@ -30,7 +30,7 @@ class GraphBuilder {
   /// A rank-0 constant.
   NodeId scalar(ElementType element, double value);
   /// `value` in every element of `shape`.
-  Result<NodeId> full(ElementType element, Shape shape, double value);
+  Result<NodeId> full(ElementType element, const Shape& shape, double value);
   /// 0, 1, 2, … along `axis`.
   Result<NodeId> iota(ElementType element, const Shape& shape, std::int64_t axis);
 
