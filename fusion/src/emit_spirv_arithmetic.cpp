@@ -1,5 +1,7 @@
 #include "spirv_emitter.h"
 
+#include <bit>
+
 namespace halyard::fusion::spirv {
 
 using program::Instruction;
@@ -44,8 +46,13 @@ Id Emitter::arithmetic_part(Op op, Type type, std::span<const Id> operands) {
   if (type.element == ElementType::boolean) return boolean_part(op, part_type(type), operands);
   if (!is_float(type.element)) return integer_part(op, type, operands);
   bool rounds_to_integer = op >= Op::floor && op <= Op::round_even;
-  if (type.element == ElementType::f64 && rounds_to_integer)
-    return with_sign_of(type, float_part(op, part_type(type), operands), operands[0]);
+  if (type.element == ElementType::f64 && rounds_to_integer) {
+    const bool by_addition =
+        op == Op::round_even && contains(options_.facts.arithmetic_types, ElementType::u64);
+    return with_sign_of(
+        type, by_addition ? rounded_magnitude(type, operands[0]) : float_part(op, part_type(type), operands),
+        operands[0]);
+  }
   bool inexact_in_f16 = op == Op::div || op == Op::sqrt;
   if (type.element != ElementType::f16 || !inexact_in_f16) return float_part(op, part_type(type), operands);
   // Vulkan asks little of f16 division and square root; through f32 both are rounded correctly, since 24 bits
@@ -54,6 +61,19 @@ Id Emitter::arithmetic_part(Op op, Type type, std::span<const Id> operands) {
   std::vector<Id> widened;
   for (Id operand : operands) widened.push_back(cast_part(type, wide, operand));
   return cast_part(wide, type, float_part(op, part_type(wide), widened));
+}
+
+/// |x| rounded to an integer, ties to even, by an addition whose own rounding does it: Mesa 25 rounds an f64
+/// of 1.5 to 1.
+Id Emitter::rounded_magnitude(Type type, Id x) {
+  const Id id = part_type(type);
+  const Id operand[] = {x};
+  const Id magnitude = float_part(Op::abs, id, operand);
+  const Id integers_only = part_constant(type, std::bit_cast<std::uint64_t>(0x1p52));
+  const Id raised[] = {magnitude, integers_only};
+  const Id sum[] = {float_part(Op::add, id, raised), integers_only};
+  const Id rounded = float_part(Op::sub, id, sum);
+  return emit(spv::OpSelect, id, {compare_part(Op::lt, type, raised), rounded, magnitude});
 }
 
 /// Rounding to an integer keeps the sign, down to -0; Mesa 22 loses that of an f64.

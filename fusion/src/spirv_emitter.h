@@ -92,6 +92,7 @@ class Emitter {
   // ---- lane-wise (emit_spirv_arithmetic.cpp)
   Parts lane_wise(const program::Instruction& instruction);
   Id arithmetic_part(program::Op op, program::Type type, std::span<const Id> operands);
+  Id rounded_magnitude(program::Type type, Id x);
   Id with_sign_of(program::Type type, Id rounded, Id x);
   Id float_part(program::Op op, Id type, std::span<const Id> operands);
   Id integer_part(program::Op op, program::Type type, std::span<const Id> operands);

@@ -55,6 +55,7 @@ Bytes numbers(ElementType type, std::size_t count, unsigned seed, double largest
     } else if (is_float(type)) {
       double magnitude = std::ldexp(static_cast<double>(raw >> 40) / 0x1p23, static_cast<int>(raw % 25) - 12);
       double value = std::fmin(magnitude, largest) * ((raw >> 20) & 1 ? -1 : 1);
+      if (i % 7 == 3) value = std::trunc(value) + std::copysign(0.5, value);
       append(bytes, float_bits(type, i % 17 == 0 ? 0.0 : value), byte_size(type));
     } else {
       append(bytes, raw >> (raw % 5 == 0 ? 0 : (raw >> 8) % 60), byte_size(type));
