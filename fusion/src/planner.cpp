@@ -10,6 +10,7 @@
 #include "expand_scans.h"
 #include "fold_empty.h"
 #include "kernel_nodes.h"
+#include "merge_gains.h"
 #include "pack_weight.h"
 #include "trials.h"
 
@@ -17,7 +18,13 @@ namespace halyard::fusion {
 namespace {
 
 using ops::NodeId;
-using GroupId = std::uint32_t;
+
+/// More operations than one kernel is made of: a bound on what compilers and planning take, far beyond where
+/// merging still saves memory traffic.
+constexpr std::size_t most_members = 128;
+/// A group is tried with this many neighbours at most, the nearest in the graph's order: each trial costs as
+/// much as the group is large, and the next nearest have their turn once these are merged.
+constexpr std::size_t most_neighbours = 16;
 
 class Planner {
  public:
@@ -38,7 +45,6 @@ class Planner {
     std::vector<NodeId> members;
     bool alive = true;
   };
-  using GroupSet = std::vector<GroupId>;  // ascending
 
   std::vector<NodeId> united(const GroupSet& groups) const;
   std::vector<NodeId> stores_of(const std::vector<NodeId>& members, const GroupSet& absorbed) const;
@@ -58,10 +64,12 @@ class Planner {
   std::set<GroupId> readers(GroupId group) const;
   std::set<GroupId> writers(GroupId group) const;
   std::set<GroupId> siblings(GroupId group) const;
+  std::vector<GroupId> nearest(GroupId group, const std::set<GroupId>& groups) const;
   bool makes_cycle(const GroupSet& groups) const;
-  void consider(const GroupSet& groups, std::map<GroupSet, double>& gains);
+  bool too_many(const GroupSet& groups) const;
+  void consider(const GroupSet& groups, MergeGains& gains);
   bool product_beside_reduction(GroupId a, GroupId b);
-  void consider_all(GroupId group, std::map<GroupSet, double>& gains);
+  void consider_all(GroupId group, MergeGains& gains);
   GroupId merge(const GroupSet& groups);
   void adopt(GroupId group);
   std::optional<double> gain_of_recomputing(GroupId group);
@@ -165,27 +173,45 @@ std::set<GroupId> Planner::siblings(GroupId group) const {
   return result;
 }
 
+bool Planner::too_many(const GroupSet& groups) const {
+  std::size_t members = 0;
+  for (GroupId group : groups) members += groups_[group].members.size();
+  return members > most_members;
+}
+
 /// Whether some path leaves the set and comes back, so that as one kernel it would wait for itself.
 bool Planner::makes_cycle(const GroupSet& groups) const {
-  std::set<GroupId> seen;
+  // Edges lead from lower to higher nodes. A path past the set's last node comes back only through a group
+  // that lies on both sides of it; where there is none, what lies wholly behind need not be followed.
+  NodeId last = groups_[groups.front()].members.back();
+  for (GroupId group : groups) last = std::max(last, groups_[group].members.back());
+  const bool can_come_back = std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) {
+    return group.alive && group.members.front() < last && last < group.members.back();
+  });
+  std::vector<bool> seen(groups_.size(), false);
   std::vector<GroupId> open;
+  const auto reach = [&](GroupId group) {
+    const bool follow = can_come_back || groups_[group].members.front() < last;
+    if (!seen[group] && follow) open.push_back(group);
+    seen[group] = true;
+  };
   auto inside = [&](GroupId group) { return std::find(groups.begin(), groups.end(), group) != groups.end(); };
   for (GroupId group : groups)
     for (GroupId reader : readers(group))
-      if (!inside(reader) && seen.insert(reader).second) open.push_back(reader);
+      if (!inside(reader)) reach(reader);
   while (!open.empty()) {
     GroupId group = open.back();
     open.pop_back();
     for (GroupId reader : readers(group)) {
       if (inside(reader)) return true;
-      if (seen.insert(reader).second) open.push_back(reader);
+      reach(reader);
     }
   }
   return false;
 }
 
-void Planner::consider(const GroupSet& groups, std::map<GroupSet, double>& gains) {
-  if (gains.contains(groups)) return;
+void Planner::consider(const GroupSet& groups, MergeGains& gains) {
+  if (gains.contains(groups) || too_many(groups)) return;
   const Trial& merged = trial(groups);
   if (!merged.cluster) return;
   double apart = 0;
@@ -195,7 +221,7 @@ void Planner::consider(const GroupSet& groups, std::map<GroupSet, double>& gains
     apart += alone.seconds();
   }
   double gain = apart - merged.seconds();
-  if (gain > 0) gains.emplace(groups, gain);
+  if (gain > 0) gains.add(groups, gain);
 }
 
 /// Whether one of the two sums products and the other reduces rows: no kernel as a pair, but perhaps one with
@@ -208,29 +234,45 @@ bool Planner::product_beside_reduction(GroupId a, GroupId b) {
   return (product(first) && rows(second)) || (rows(first) && product(second));
 }
 
+/// Those of `groups` whose first nodes are nearest to this group's.
+std::vector<GroupId> Planner::nearest(GroupId group, const std::set<GroupId>& groups) const {
+  std::vector<GroupId> result(groups.begin(), groups.end());
+  if (result.size() <= most_neighbours) return result;
+  const auto first = [this](GroupId g) {
+    return static_cast<std::int64_t>(ops::index(groups_[g].members.front()));
+  };
+  std::stable_sort(result.begin(), result.end(), [&](GroupId a, GroupId b) {
+    return std::abs(first(a) - first(group)) < std::abs(first(b) - first(group));
+  });
+  result.resize(most_neighbours);
+  return result;
+}
+
 /// Every merge in which `group` takes part: with a neighbour, and, where the pair alone is no kernel (a
 /// product with a softmax), with one neighbour more.
-void Planner::consider_all(GroupId group, std::map<GroupSet, double>& gains) {
-  std::set<GroupId> neighbours = readers(group);
-  neighbours.merge(writers(group));
+void Planner::consider_all(GroupId group, MergeGains& gains) {
+  std::set<GroupId> adjacent = readers(group);
+  adjacent.merge(writers(group));
+  const std::vector<GroupId> neighbours = nearest(group, adjacent);
   auto sorted = [](GroupSet groups) {
     std::sort(groups.begin(), groups.end());
     return groups;
   };
   for (GroupId neighbour : neighbours) {
     GroupSet pair = sorted({group, neighbour});
+    if (too_many(pair)) continue;
     consider(pair, gains);
     if (trial(pair).cluster || !product_beside_reduction(group, neighbour)) continue;
     std::set<GroupId> around = readers(neighbour);
     around.merge(writers(neighbour));
-    std::set<GroupId> third = neighbours;
+    std::set<GroupId> third(neighbours.begin(), neighbours.end());
     third.merge(around);
     if (third.size() > 12) continue;
     for (GroupId other : third)
       if (other != group && other != neighbour) consider(sorted({group, neighbour, other}), gains);
   }
   if (trial(GroupSet{group}).cluster && trial(GroupSet{group}).cluster->pattern != Pattern::contraction)
-    for (GroupId sibling : siblings(group)) consider(sorted({group, sibling}), gains);
+    for (GroupId sibling : nearest(group, siblings(group))) consider(sorted({group, sibling}), gains);
 }
 
 GroupId Planner::merge(const GroupSet& groups) {
@@ -248,22 +290,14 @@ GroupId Planner::merge(const GroupSet& groups) {
 }
 
 void Planner::merge_while_faster() {
-  std::map<GroupSet, double> gains;
+  MergeGains gains;
   for (GroupId group = 0; group < groups_.size(); ++group)
     if (groups_[group].alive) consider_all(group, gains);
   while (!gains.empty()) {
-    auto best = std::max_element(gains.begin(), gains.end(), [](const auto& a, const auto& b) {
-      // Equal gains: the earlier nodes first, so that plans are stable.
-      return a.second != b.second ? a.second < b.second : a.first > b.first;
-    });
-    GroupSet groups = best->first;
-    gains.erase(best);
+    const GroupSet groups = gains.take_best();
     if (makes_cycle(groups)) continue;
     GroupId merged = merge(groups);
-    std::erase_if(gains, [&](const auto& entry) {
-      return std::any_of(entry.first.begin(), entry.first.end(),
-                         [&](GroupId group) { return !groups_[group].alive; });
-    });
+    for (GroupId group : groups) gains.forget(group);
     consider_all(merged, gains);
   }
 }
@@ -340,6 +374,7 @@ std::string without_kernel_name(const std::string& reason) {
 
 std::string Planner::boundary_reason(GroupId producer, GroupId consumer) {
   GroupSet pair{std::min(producer, consumer), std::max(producer, consumer)};
+  if (too_many(pair)) return fmt::format("as one it would have more than {} operations", most_members);
   if (makes_cycle(pair)) return "another kernel lies between the two: as one they would wait for themselves";
   const Trial& merged = trial(pair);
   if (!merged.cluster) return "as one kernel: " + without_kernel_name(merged.reason);

@@ -193,4 +193,27 @@ TEST_CASE("random graphs have the same bits fused, unfused and by the reference"
   }
 }
 
+TEST_CASE("long chains and wide sums become kernels of a bounded number of operations") {
+  ops::Graph graph;
+  ops::GraphBuilder b(graph);
+  ops::NodeId x = b.input("x", ElementType::f32, {8, 8}).value();
+  ops::NodeId chain = x;
+  for (int i = 0; i < 1000; ++i) chain = b.binary(ops::Primitive::mul, chain, 1.0 + i).value();
+  ops::NodeId sum = chain;
+  for (int i = 0; i < 300; ++i) {
+    ops::NodeId term = b.binary(ops::Primitive::max, x, static_cast<double>(i)).value();
+    sum = b.binary(ops::Primitive::add, sum, term).value();
+  }
+  REQUIRE(graph.output(sum, "sum"));
+  auto plan = make_plan(graph, pinned_profile("cpu-avx2"), {});
+  REQUIRE_MESSAGE(plan, plan.error().message);
+  std::size_t operations = 0;
+  for (const Cluster& cluster : plan->clusters) {
+    CHECK(cluster.spec.members.size() <= 128);
+    operations += cluster.spec.members.size();
+  }
+  CHECK(operations == 1599);  // of 1600, less the multiplication by 1
+  CHECK(plan->clusters.size() < 100);
+}
+
 }  // namespace halyard::fusion
