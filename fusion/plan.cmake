@@ -19,6 +19,7 @@ halyard_add_library(halyard_fusion
     src/fold_empty.cpp
     src/graph_executor.cpp
     src/graph_key.cpp
+    src/host_memory.cpp
     src/index_expression.cpp
     src/kernel_cache.cpp
     src/kernel_nodes.cpp

@@ -18,7 +18,7 @@ namespace {
 
 struct Compiler::State {
   State(const std::shared_ptr<hal::Device>& device, const DeviceProfile& profile)
-      : kernels(device, profile.module_format), weights(device) {}
+      : kernels(device, profile.module_format) {}
   KernelCache kernels;
   WeightStore weights;
   std::mutex mutex;

@@ -1,6 +1,7 @@
 #include <halyard/fusion/custom_kernel.h>
 
 #include <fmt/format.h>
+#include "host_memory.h"
 
 namespace halyard::fusion {
 
@@ -86,21 +87,14 @@ Result<std::vector<ops::HostTensor>> CustomKernel::run(Compiler& compiler,
   HALYARD_ASSIGN(auto queue, compiler.device()->default_queue());
   std::vector<DeviceTensor> uploaded;
   for (const ops::HostTensor& input : inputs) {
-    HALYARD_ASSIGN(auto buffer, compiler.device()->allocate(hal::BufferDesc{.bytes = input.byte_count()}));
-    hal::BufferSlice slice(std::move(buffer));
-    if (input.byte_count() > 0) {
-      auto point = queue->upload(input.bytes(), slice);
-      if (!point) return tl::unexpected<Error>(point.error());
-    }
-    uploaded.push_back({input.element(), input.shape(), std::move(slice)});
+    HALYARD_ASSIGN(DeviceTensor tensor, to_device(input, *queue));
+    uploaded.push_back(std::move(tensor));
   }
   HALYARD_ASSIGN(std::vector<DeviceTensor> outputs, run(compiler, uploaded));
   HALYARD_TRY(queue->wait_idle());
   std::vector<ops::HostTensor> results;
   for (const DeviceTensor& output : outputs) {
-    HALYARD_ASSIGN(ops::HostTensor host, ops::HostTensor::allocate(output.element, output.shape));
-    if (host.byte_count() > 0)
-      HALYARD_TRY(queue->download(output.slice, {host.mutable_data(), host.byte_count()}));
+    HALYARD_ASSIGN(ops::HostTensor host, to_host(output, *queue));
     results.push_back(std::move(host));
   }
   return results;

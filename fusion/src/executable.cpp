@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include "host_memory.h"
 
 namespace halyard::fusion {
 
@@ -48,13 +49,7 @@ Result<std::vector<DeviceTensor>> Executable::upload(hal::Queue& queue,
                                                      std::span<const ops::HostTensor> inputs) {
   std::vector<DeviceTensor> result;
   for (const ops::HostTensor& input : inputs) {
-    HALYARD_ASSIGN(auto buffer, device_->allocate(hal::BufferDesc{.bytes = input.byte_count(),
-                                                                  .first_queue = queue_.get()}));
-    DeviceTensor tensor{input.element(), input.shape(), hal::BufferSlice(std::move(buffer))};
-    if (input.byte_count() > 0) {
-      auto uploaded = queue.upload(input.bytes(), tensor.slice);
-      if (!uploaded) return tl::unexpected<Error>(uploaded.error());
-    }
+    HALYARD_ASSIGN(DeviceTensor tensor, to_device(input, queue));
     result.push_back(std::move(tensor));
   }
   return result;
@@ -100,9 +95,7 @@ Result<std::vector<ops::HostTensor>> Executable::run(std::span<const ops::HostTe
   HALYARD_TRY(done.wait());
   std::vector<ops::HostTensor> results;
   for (const DeviceTensor& output : outputs) {
-    HALYARD_ASSIGN(ops::HostTensor host, ops::HostTensor::allocate(output.element, output.shape));
-    if (host.byte_count() > 0)
-      HALYARD_TRY(queue_->download(output.slice, {host.mutable_data(), host.byte_count()}));
+    HALYARD_ASSIGN(ops::HostTensor host, to_host(output, *queue_));
     results.push_back(std::move(host));
   }
   return results;

@@ -2,6 +2,7 @@
 #include <halyard/fusion/executable.h>
 #include <halyard/hal/registry.h>
 #include <map>
+#include "host_memory.h"
 
 namespace halyard::fusion {
 namespace {
@@ -16,14 +17,7 @@ class DeviceStoredTensor final : public ops::StoredTensor {
   const DeviceTensor& tensor() const { return tensor_; }
   const std::shared_ptr<hal::Device>& device() const { return queue_->device(); }
 
-  Result<ops::HostTensor> to_host() const override {
-    HALYARD_ASSIGN(ops::HostTensor host, ops::HostTensor::allocate(tensor_.element, tensor_.shape));
-    if (host.byte_count() > 0) {
-      HALYARD_TRY(queue_->wait_idle());
-      HALYARD_TRY(queue_->download(tensor_.slice, {host.mutable_data(), host.byte_count()}));
-    }
-    return host;
-  }
+  Result<ops::HostTensor> to_host() const override { return fusion::to_host(tensor_, *queue_); }
 
  private:
   DeviceTensor tensor_;
@@ -35,14 +29,7 @@ Result<DeviceTensor> on_device(const ops::StoredTensor& stored, const std::share
       held && held->device() == queue->device())
     return held->tensor();
   HALYARD_ASSIGN(ops::HostTensor host, stored.to_host());
-  HALYARD_ASSIGN(auto buffer, queue->device()->allocate(
-                                  hal::BufferDesc{.bytes = host.byte_count(), .first_queue = queue.get()}));
-  hal::BufferSlice slice(std::move(buffer));
-  if (host.byte_count() > 0) {
-    auto point = queue->upload(host.bytes(), slice);
-    if (!point) return tl::unexpected<Error>(point.error());
-  }
-  return DeviceTensor{host.element(), host.shape(), std::move(slice)};
+  return to_device(host, *queue);
 }
 
 class GraphExecutor final : public ops::Executor {

@@ -13,8 +13,8 @@ namespace halyard::fusion {
 using GroupId = std::uint32_t;
 using GroupSet = std::vector<GroupId>;  ///< ascending
 
-/// The merges that would make a plan faster, and by how many seconds: the best one first, and none that names a group
-/// which is gone.
+/// The merges that would make a plan faster, and by how many seconds: the best one first, and none that names
+/// a group which is gone.
 class MergeGains {
  public:
   bool contains(const GroupSet& groups) const { return seconds_.contains(groups); }

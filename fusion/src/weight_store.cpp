@@ -4,6 +4,7 @@
 #include <xxhash.h>
 #include <algorithm>
 #include <cstring>
+#include "host_memory.h"
 
 namespace halyard::fusion {
 
@@ -26,23 +27,13 @@ Result<ops::HostTensor> pack(const ops::HostTensor& weight, const PackedWeight& 
   return packed;
 }
 
-Result<hal::BufferSlice> WeightStore::upload(const ops::HostTensor& elements, hal::Queue& queue) {
-  HALYARD_ASSIGN(auto buffer, device_->allocate(hal::BufferDesc{.bytes = elements.byte_count()}));
-  hal::BufferSlice slice(buffer);
-  if (elements.byte_count() > 0) {
-    auto uploaded = queue.upload(elements.bytes(), slice);
-    if (!uploaded) return tl::unexpected<Error>(uploaded.error());
-  }
-  return slice;
-}
-
 Result<hal::BufferSlice> WeightStore::get(const ops::HostTensor& weight, hal::Queue& queue) {
   std::string key = fmt::format("{} {}", static_cast<const void*>(weight.data()), weight.byte_count());
   std::lock_guard lock(mutex_);
   if (auto found = entries_.find(key); found != entries_.end()) return found->second.slice;
-  HALYARD_ASSIGN(hal::BufferSlice slice, upload(weight, queue));
-  entries_.emplace(std::move(key), Entry{weight, slice});
-  return slice;
+  HALYARD_ASSIGN(DeviceTensor held, to_device(weight, queue));
+  entries_.emplace(std::move(key), Entry{weight, held.slice});
+  return held.slice;
 }
 
 Result<hal::BufferSlice> WeightStore::get_packed(const ops::HostTensor& weight, const PackedWeight& layout,
@@ -56,9 +47,9 @@ Result<hal::BufferSlice> WeightStore::get_packed(const ops::HostTensor& weight, 
   std::lock_guard lock(mutex_);
   if (auto found = entries_.find(key); found != entries_.end()) return found->second.slice;
   HALYARD_ASSIGN(ops::HostTensor packed, pack(weight, layout));
-  HALYARD_ASSIGN(hal::BufferSlice slice, upload(packed, queue));
-  entries_.emplace(std::move(key), Entry{weight, slice});
-  return slice;
+  HALYARD_ASSIGN(DeviceTensor held, to_device(packed, queue));
+  entries_.emplace(std::move(key), Entry{weight, held.slice});
+  return held.slice;
 }
 
 }  // namespace halyard::fusion

@@ -18,7 +18,6 @@ Result<ops::HostTensor> pack(const ops::HostTensor& weight, const PackedWeight& 
 /// packing. Holds the host tensors it uploaded, so that an address names one tensor for good. Thread-safe.
 class WeightStore {
  public:
-  explicit WeightStore(std::shared_ptr<hal::Device> device) : device_(std::move(device)) {}
   Result<hal::BufferSlice> get(const ops::HostTensor& weight, hal::Queue& queue);
   Result<hal::BufferSlice> get_packed(const ops::HostTensor& weight, const PackedWeight& layout,
                                       hal::Queue& queue);
@@ -28,8 +27,6 @@ class WeightStore {
     ops::HostTensor source;
     hal::BufferSlice slice;
   };
-  Result<hal::BufferSlice> upload(const ops::HostTensor& elements, hal::Queue& queue);
-  std::shared_ptr<hal::Device> device_;
   std::mutex mutex_;
   std::unordered_map<std::string, Entry> entries_;
 };

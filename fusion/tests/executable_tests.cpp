@@ -241,6 +241,30 @@ TEST_CASE("tensors run fused on a device once the executor is registered, with t
   CHECK(ops::same_bits(reference, unfused));
 }
 
+TEST_CASE("on the cpu a caller's aligned memory is read in place, and results are handed out in place") {
+  for (const auto& compiler : compilers()) {
+    if (compiler->device()->info().backend != "cpu") continue;
+    constexpr std::int64_t count = 1 << 18;
+    ops::Graph graph = samples::elementwise_chain(512, count / 512);
+    auto executable = must(compiler->compile(graph));
+    auto inputs = samples::random_inputs(graph);
+    const std::weak_ptr<const void> watch = inputs[0].owner();
+    const auto expected = must(ops::evaluate(graph, inputs, compiler->profile().numeric_class()));
+    const auto before = compiler->device()->pool_statistics();
+    auto results = must(executable->run(std::span<const ops::HostTensor>(inputs)));
+    const auto after = compiler->device()->pool_statistics();
+    // The only allocations are the results'; nothing was copied to stage an input.
+    CHECK(after.allocations - before.allocations == results.size());
+    CHECK(ops::same_bits(results[0], expected[0]));
+    inputs.clear();
+    results.clear();
+    executable.reset();
+    CHECK(must(compiler->device()->default_queue())->wait_idle());
+    compiler->device()->trim_pool();
+    CHECK(watch.expired());
+  }
+}
+
 TEST_CASE("a custom kernel runs on every device with the same bits") {
   TileBuilder k("residual_rms_norm");
   Axis row = k.axis("row"), col = k.axis("col");
