@@ -32,8 +32,8 @@ Result<DeviceTensor> to_device(const ops::HostTensor& tensor, hal::Queue& queue)
       return result;
     }
   }
-  HALYARD_ASSIGN(auto buffer,
-                 queue.device()->allocate(hal::BufferDesc{.bytes = tensor.byte_count(), .first_queue = &queue}));
+  HALYARD_ASSIGN(auto buffer, queue.device()->allocate(
+                                  hal::BufferDesc{.bytes = tensor.byte_count(), .first_queue = &queue}));
   result.slice = hal::BufferSlice(std::move(buffer));
   if (tensor.byte_count() == 0) return result;
   auto uploaded = queue.upload(tensor.bytes(), result.slice);

@@ -3,6 +3,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "importer.h"
@@ -41,9 +42,13 @@ Status check_operators(const ::onnx::ModelProto& proto, std::int64_t opset) {
   for (int i = 0; i < proto.graph().node_size(); ++i) {
     const ::onnx::NodeProto& node = proto.graph().node(i);
     if (find_operator(node.domain(), node.op_type())) continue;
-    std::string domain = node.domain().empty() ? "ai.onnx" : node.domain();
-    missing.insert(fmt::format("{}.{} (version {}), first needed by node {} '{}'", domain, node.op_type(),
-                               opset, i, node.name()));
+    const bool is_default = node.domain().empty() || node.domain() == "ai.onnx";
+    std::int64_t version = is_default ? opset : 0;
+    for (const auto& import : proto.opset_import())
+      if (!is_default && import.domain() == node.domain()) version = import.version();
+    missing.insert(fmt::format("{}.{} (version {}), first needed by node {} '{}'",
+                               is_default ? "ai.onnx" : node.domain(), node.op_type(), version, i,
+                               node.name()));
   }
   if (missing.empty()) return {};
   std::string list;
@@ -52,6 +57,32 @@ Status check_operators(const ::onnx::ModelProto& proto, std::int64_t opset) {
     if (named.insert(std::string_view(entry).substr(0, entry.find(' '))).second) list += "\n  " + entry;
   return fail(ErrorCode::unsupported,
               fmt::format("onnx: the model uses operators that are not supported:{}", list));
+}
+
+/// Every value has one definition (the format is in static single assignment form), every attribute one
+/// value.
+Status check_definitions(const ::onnx::GraphProto& graph) {
+  std::map<std::string_view, std::string> defined;
+  for (const auto& input : graph.input()) defined.emplace(input.name(), "an input");
+  for (const auto& initializer : graph.initializer()) defined.emplace(initializer.name(), "an initializer");
+  for (int i = 0; i < graph.node_size(); ++i) {
+    const ::onnx::NodeProto& node = graph.node(i);
+    const std::string place = fmt::format("node {} '{}' ({})", i, node.name(), node.op_type());
+    for (const std::string& output : node.output()) {
+      if (output.empty()) continue;
+      auto [first, is_new] = defined.emplace(output, place);
+      if (!is_new)
+        return fail(
+            ErrorCode::corrupt_data,
+            fmt::format("onnx: {} defines '{}', which is defined already: {}", place, output, first->second));
+    }
+    std::set<std::string_view> attributes;
+    for (const auto& attribute : node.attribute())
+      if (!attributes.insert(attribute.name()).second)
+        return fail(ErrorCode::corrupt_data,
+                    fmt::format("onnx: {} gives its attribute '{}' twice", place, attribute.name()));
+  }
+  return {};
 }
 
 Result<std::int64_t> default_opset(const ::onnx::ModelProto& proto) {
@@ -84,14 +115,17 @@ struct ModelReader {
     auto contents = std::make_shared<Model::Contents>();
     ::google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
     ::google::protobuf::io::CodedInputStream coded(&stream);
-    coded.SetRecursionLimit(64);
+    constexpr int deepest = 64;
+    coded.SetRecursionLimit(deepest);
     if (bytes.empty() || !contents->proto.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
-      return fail(
-          ErrorCode::corrupt_data,
-          fmt::format("onnx: {} bytes are no well-formed ONNX model; is the file complete?", bytes.size()));
+      return fail(ErrorCode::corrupt_data, fmt::format("onnx: {} bytes are no well-formed ONNX model: the "
+                                                       "file is incomplete or damaged, or nests more than "
+                                                       "{} levels deep",
+                                                       bytes.size(), deepest));
     if (!contents->proto.has_graph()) return fail(ErrorCode::corrupt_data, "onnx: the model holds no graph");
     HALYARD_ASSIGN(contents->opset, default_opset(contents->proto));
     HALYARD_TRY(check_operators(contents->proto, contents->opset));
+    HALYARD_TRY(check_definitions(contents->proto.graph()));
     HALYARD_TRY(read_values(*contents, folder));
     Model model;
     model.contents_ = std::move(contents);
@@ -128,9 +162,14 @@ struct ModelReader {
 Result<Model> Model::load(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   std::error_code ignored;
-  if (!file || !std::filesystem::is_regular_file(path, ignored))
-    return fail(ErrorCode::io_error,
-                fmt::format("onnx: cannot open '{}'; is the path right and readable?", path.string()));
+  if (!file || !std::filesystem::is_regular_file(path, ignored)) {
+    const char* reason = !std::filesystem::exists(path, ignored) ? "there is no such file"
+                         : std::filesystem::is_directory(path, ignored)
+                             ? "it is a folder; name the .onnx file in it"
+                         : !std::filesystem::is_regular_file(path, ignored) ? "it is no regular file"
+                                                                            : "reading it is not permitted";
+    return fail(ErrorCode::io_error, fmt::format("onnx: cannot open '{}': {}", path.string(), reason));
+  }
   const std::streamoff size = file.tellg();
   constexpr std::streamoff limit = (std::streamoff{1} << 31) - 1;  // of protobuf
   if (size < 0 || size > limit)

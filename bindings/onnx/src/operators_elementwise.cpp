@@ -67,6 +67,11 @@ Results identity(ImportContext& c) {
 Results dropout(ImportContext& c) {
   if (c.node.output_size() > 1 && !c.node.output(1).empty())
     return fail(ErrorCode::unsupported, "the mask output of Dropout is not supported");
+  if (c.has(2)) {  // training_mode
+    HALYARD_ASSIGN(ops::HostTensor training, c.known(2));
+    if (training.count() != 1 || training.bits_at(0) != 0)
+      return fail(ErrorCode::unsupported, "training_mode is true; export the model for inference");
+  }
   return std::vector{*c.operands[0]};
 }
 

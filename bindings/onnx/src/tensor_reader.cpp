@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <fstream>
@@ -78,14 +79,22 @@ Result<std::string> read_external(const TensorProto& proto, const std::filesyste
   for (const auto& entry : proto.external_data()) {
     if (entry.key() == "location") location = entry.value();
     if (entry.key() == "offset") offset = parse_number(entry.value(), good);
+    if (entry.key() == "length") good = parse_number(entry.value(), good) == bytes && good;
   }
-  bool inside = !location.empty() && location.is_relative();
+  // The file itself must lie there: what a symbolic link leads to counts, not its name.
+  std::error_code unresolved;
+  const auto home = std::filesystem::weakly_canonical(folder, unresolved);
+  const auto target = std::filesystem::weakly_canonical(folder / location, unresolved);
+  bool inside = !location.empty() && location.is_relative() && !unresolved &&
+                location.native().find('\0') == std::string::npos;
   for (const auto& part : location) inside = inside && part != "..";
+  inside =
+      inside && std::mismatch(home.begin(), home.end(), target.begin(), target.end()).first == home.end();
   if (!inside || !good)
     return fail(
         ErrorCode::corrupt_data,
-        fmt::format("onnx: tensor '{}' names external data '{}' outside the model's folder or at a malformed "
-                    "offset; keep the files together",
+        fmt::format("onnx: tensor '{}' names external data '{}' outside the model's folder, or an offset or "
+                    "length that does not fit; keep the files together",
                     proto.name(), location.string()));
   std::error_code ignored;
   const std::uint64_t size = std::filesystem::file_size(folder / location, ignored);

@@ -2,7 +2,10 @@
 #include <halyard/onnx/model.h>
 #include <halyard/ops/reference.h>
 
+#include <unistd.h>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "model_writer.h"
 
@@ -151,6 +154,34 @@ TEST_CASE("damaged and hostile files give errors") {
     location.set_value("../../etc/passwd");
     CHECK(!writer.parse().has_value());
   }
+  SUBCASE("two nodes that define one value") {
+    ModelWriter::attribute(writer.node("Flatten", {"x"}, {"y"}), "axis", 0);
+    auto model = writer.parse();
+    REQUIRE(!model.has_value());
+    CHECK_MESSAGE(
+        model.error().message.find("node 1 'the_Flatten' (Flatten) defines 'y'") != std::string::npos,
+        model.error().message);
+    CHECK(model.error().message.find("node 0 'the_Add'") != std::string::npos);
+  }
+  SUBCASE("a node that defines an initializer's value") {
+    writer.node("Identity", {"x"}, {"w"});
+    CHECK(!writer.parse().has_value());
+  }
+  SUBCASE("an attribute given twice") {
+    auto& node = writer.node("Flatten", {"x"}, {"flat"});
+    ModelWriter::attribute(node, "axis", 0);
+    ModelWriter::attribute(node, "axis", 1);
+    CHECK(writer.parse().error().message.find("'axis' twice") != std::string::npos);
+  }
+  SUBCASE("dropout in training") {
+    writer.floats("ratio", {0.5f}, {}).integers("training", {1}, true);
+    writer.node("Dropout", {"x", "ratio", "training"}, {"dropped"});
+    auto model = writer.parse();
+    REQUIRE(model.has_value());
+    auto graph = model->graph({{"x", ops::Shape{2}}});
+    REQUIRE(!graph.has_value());
+    CHECK(graph.error().message.find("training_mode") != std::string::npos);
+  }
   SUBCASE("a node that uses a value nothing defines") {
     writer.proto().mutable_graph()->mutable_node(0)->set_input(1, "nowhere");
     auto model = writer.parse();
@@ -173,4 +204,39 @@ TEST_CASE("damaged and hostile files give errors") {
     REQUIRE(model.has_value());
     CHECK(!model->graph({{"x", ops::Shape{2}}}).has_value());
   }
+}
+
+TEST_CASE("external data is read from the model's folder, and not through a link that leads out of it") {
+  const auto folder = std::filesystem::temp_directory_path() / ("halyard-onnx-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder / "model");
+  const float values[] = {1, 2};
+  const auto write = [](const std::filesystem::path& path, const void* bytes, std::size_t count) {
+    std::ofstream(path, std::ios::binary)
+        .write(static_cast<const char*>(bytes), static_cast<std::streamsize>(count));
+  };
+  write(folder / "outside.bin", values, sizeof values);
+  write(folder / "model" / "inside.bin", values, sizeof values);
+  std::filesystem::create_symlink("../outside.bin", folder / "model" / "link.bin");
+  std::filesystem::create_symlink("inside.bin", folder / "model" / "near.bin");
+  for (const auto& [name, good] : {std::pair{"inside.bin", true},
+                                   {"near.bin", true},
+                                   {"link.bin", false},
+                                   {"../outside.bin", false},
+                                   {"absent.bin", false}}) {
+    CAPTURE(name);
+    ModelWriter writer;
+    writer.input("x", f32, {2}).output("y", f32, {2}).floats("w", {1, 2}, {2});
+    writer.node("Add", {"x", "w"}, {"y"});
+    auto& tensor = *writer.proto().mutable_graph()->mutable_initializer(0);
+    tensor.clear_float_data();
+    tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
+    auto& location = *tensor.add_external_data();
+    location.set_key("location");
+    location.set_value(name);
+    const std::string bytes = writer.bytes();
+    write(folder / "model" / "model.onnx", bytes.data(), bytes.size());
+    auto model = Model::load(folder / "model" / "model.onnx");
+    CHECK_MESSAGE(model.has_value() == good, (model ? std::string() : model.error().message));
+  }
+  std::filesystem::remove_all(folder);
 }
