@@ -13,10 +13,13 @@ Status write(const std::filesystem::path& path, const char* data, std::size_t by
   std::ofstream file(path, std::ios::binary);
   file.write(data, static_cast<std::streamsize>(bytes));
   file.close();
-  if (!file)
+  if (!file) {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
     return fail(ErrorCode::io_error,
                 fmt::format("emit: cannot write {}; check the folder's permissions and the disk's free space",
                             path.string()));
+  }
   return {};
 }
 

@@ -24,14 +24,22 @@ struct CommandError {
   int exit_code = exit_failure;
   Error error;
 };
+/// Ends the command with the code that the error calls for: exit_usage for `invalid_argument`.
 [[noreturn]] void throw_error(Error error);
 [[noreturn]] void throw_usage(std::string message);
 
-/// The value of a result, or the end of the command.
+/// The value of a result, or the end of the command: the device, the model or a file failed.
 template <class T>
 T value_or_exit(Result<T> result) {
-  if (!result) throw_error(std::move(result).error());
+  if (!result) throw CommandError{exit_failure, std::move(result).error()};
   if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+/// The same for what the user's own arguments decide: an `invalid_argument` is the command line's fault.
+template <class T>
+T argument_or_exit(Result<T> result) {
+  if (!result) throw_error(std::move(result).error());
+  return std::move(*result);
 }
 
 }  // namespace halyard::tools

@@ -6,7 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
+
+#include "commands.h"
 
 namespace halyard::tools {
 namespace {
@@ -37,6 +40,10 @@ void CompileArguments::add_to(CLI::App& command) {
 }
 
 fusion::CompileOptions CompileArguments::options() const {
+  const char* environment = std::getenv("HALYARD_FUSION");
+  const std::string_view word = environment ? environment : "";
+  if (fusion.empty() && !word.empty() && word != "on" && word != "off")
+    throw_usage(fmt::format("HALYARD_FUSION is '{}'; set it to on or off, or unset it", word));
   fusion::CompileOptions options;
   options.fusion = fusion.empty()    ? ops::current_fusion()
                    : fusion == "off" ? ops::Fusion::off

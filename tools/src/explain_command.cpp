@@ -27,9 +27,9 @@ struct ExplainArguments {
 
 void explain(const ExplainArguments& arguments) {
   onnx::Model model = value_or_exit(onnx::Model::load(arguments.model));
-  onnx::InputShapes shapes = value_or_exit(input_shapes(model, arguments.inputs, arguments.open_extent));
-  ops::Graph graph = value_or_exit(model.graph(shapes));
-  auto device = value_or_exit(hal::Registry::shared().open(arguments.device));
+  onnx::InputShapes shapes = argument_or_exit(input_shapes(model, arguments.inputs, arguments.open_extent));
+  ops::Graph graph = argument_or_exit(model.graph(shapes));
+  auto device = argument_or_exit(hal::Registry::shared().open(arguments.device));
   auto compiler = value_or_exit(fusion::Compiler::create(device));
   fusion::CompileOptions options = arguments.compile.options();
   options.progress = compile_progress("compiling for " + device->info().uri);
@@ -65,7 +65,7 @@ void add_explain_command(CLI::App& application) {
   command
       ->add_option("--open-extent", arguments->open_extent,
                    "Size of open dimensions that no --input names, but for the first, which is 1")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
   command->add_flag("--json", arguments->json, "Stable JSON instead of tables");
   command->add_option("--emit", arguments->emit,
                       "Write every kernel's tile program, thread program and generated code to this folder");

@@ -2,8 +2,12 @@
 #include <halyard/hal/nearest_name.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <new>
+#include <system_error>
 
 #include "commands.h"
 
@@ -21,9 +25,9 @@ std::string suggestion(const CLI::App& application, int count, char** words) {
   }
   if (count > 1 && chosen == &application && words[1][0] != '-') {
     std::string nearest = halyard::hal::nearest_name(words[1], commands);
-    return nearest.empty()
-               ? ""
-               : fmt::format("'{}' is no command of halyard; did you mean '{}'?\n", words[1], nearest);
+    return fmt::format("'{}' is no command of halyard{}; there are {}\n", words[1],
+                       nearest.empty() ? "" : fmt::format(": did you mean '{}'?", nearest),
+                       fmt::join(commands, ", "));
   }
   std::vector<std::string> actions;
   for (const CLI::App* action : chosen->get_subcommands([](const CLI::App*) { return true; }))
@@ -39,7 +43,9 @@ std::string suggestion(const CLI::App& application, int count, char** words) {
     word = word.substr(0, word.find('='));
     if (!word.starts_with("--") || chosen->get_option_no_throw(word)) continue;
     std::string nearest = halyard::hal::nearest_name(word, options);
-    if (!nearest.empty()) return fmt::format("'{}' is no option here; did you mean '{}'?\n", word, nearest);
+    return fmt::format("'{}' is no option here{}; there are {}\n", word,
+                       nearest.empty() ? "" : fmt::format(": did you mean '{}'?", nearest),
+                       fmt::join(options, ", "));
   }
   return "";
 }
@@ -79,7 +85,17 @@ int run(int count, char** words) {
 
 int main(int count, char** words) {
   try {
-    return run(count, words);
+    const int code = run(count, words);
+    // What was printed may still lie in a buffer that does not fit on the disk.
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    std::fprintf(stderr, "halyard: standard output cannot be written: %s\n", std::strerror(errno));
+    return halyard::tools::exit_failure;
+  } catch (const std::system_error& error) {  // {fmt}'s way to say the same
+    std::fprintf(stderr, "halyard: output cannot be written: %s\n", error.code().message().c_str());
+    return halyard::tools::exit_failure;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "halyard: out of host memory; use smaller inputs or free some\n");
+    return halyard::tools::exit_failure;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "halyard: unexpected: %s\n", error.what());
     return halyard::tools::exit_failure;

@@ -4,6 +4,7 @@
 #include <halyard/hal/nearest_name.h>
 #include <halyard/ops/npy.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <random>
@@ -107,31 +108,50 @@ Result<std::vector<ops::HostTensor>> read_inputs(const onnx::Model& model,
   return inputs;
 }
 
+namespace {
+
+/// The shape that an argument of `explain` gives.
+Result<ops::Shape> given_shape(const std::string& argument) {
+  std::string_view what = argument;
+  if (what.ends_with(".npy")) {
+    HALYARD_ASSIGN(ops::HostTensor tensor, ops::read_npy(argument));
+    return tensor.shape();
+  }
+  if (what.starts_with(random_prefix)) what.remove_prefix(random_prefix.size());
+  return parse_shape(what);
+}
+
+/// Extents by the name of an open dimension, which is one size over all inputs; "?" is no name.
+using OpenExtents = std::map<std::string, std::int64_t>;
+
+ops::Shape assumed_shape(const onnx::ValueInfo& info, std::int64_t otherwise, OpenExtents& open) {
+  std::vector<std::int64_t> extents;
+  for (std::size_t i = 0; i < info.dimensions.size(); ++i) {
+    std::int64_t extent = info.dimensions[i] >= 0 ? info.dimensions[i] : i == 0 ? 1 : otherwise;
+    if (info.dimensions[i] < 0 && info.symbols[i] != "?")
+      extent = open.emplace(info.symbols[i], extent).first->second;
+    extents.push_back(extent);
+  }
+  return ops::Shape(extents);
+}
+
+}  // namespace
+
 Result<onnx::InputShapes> input_shapes(const onnx::Model& model, const std::vector<std::string>& arguments,
                                        std::int64_t otherwise) {
   HALYARD_ASSIGN(auto pairs, split(model, arguments));
   onnx::InputShapes shapes;
+  OpenExtents open;
   for (const onnx::ValueInfo& info : model.inputs()) {
     auto given = pairs.find(info.name);
-    if (given == pairs.end()) {
-      std::vector<std::int64_t> extents;
-      bool is_first = true;
-      for (std::int64_t extent : info.dimensions) {
-        extents.push_back(extent >= 0 ? extent : is_first ? 1 : otherwise);
-        is_first = false;
-      }
-      shapes[info.name] = ops::Shape(extents);
-      continue;
-    }
-    std::string_view what = given->second;
-    if (what.ends_with(".npy")) {
-      HALYARD_ASSIGN(ops::HostTensor tensor, ops::read_npy(given->second));
-      shapes[info.name] = tensor.shape();
-      continue;
-    }
-    if (what.starts_with(random_prefix)) what.remove_prefix(random_prefix.size());
-    HALYARD_ASSIGN(shapes[info.name], parse_shape(what));
+    if (given == pairs.end()) continue;
+    HALYARD_ASSIGN(ops::Shape shape, given_shape(given->second));
+    for (std::size_t i = 0; i < std::min(shape.rank(), info.symbols.size()); ++i)
+      if (!info.symbols[i].empty() && info.symbols[i] != "?") open.emplace(info.symbols[i], shape[i]);
+    shapes.emplace(info.name, std::move(shape));
   }
+  for (const onnx::ValueInfo& info : model.inputs())
+    if (!shapes.contains(info.name)) shapes.emplace(info.name, assumed_shape(info, otherwise, open));
   return shapes;
 }
 

@@ -14,8 +14,9 @@ namespace halyard::tools {
 Result<std::vector<ops::HostTensor>> read_inputs(const onnx::Model& model,
                                                  const std::vector<std::string>& arguments);
 
-/// The same for shapes alone (`explain` needs no values): NAME=SHAPE is accepted too. Inputs that are not
-/// named get 1 for the first open dimension and `otherwise` for the others.
+/// The same for shapes alone (`explain` needs no values): NAME=SHAPE is accepted too. An open dimension
+/// of an input that is not given has the extent that a given input has for the same name; else 1 if it is the
+/// first of its input, and `otherwise`.
 Result<onnx::InputShapes> input_shapes(const onnx::Model& model, const std::vector<std::string>& arguments,
                                        std::int64_t otherwise);
 

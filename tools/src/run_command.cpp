@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "commands.h"
 #include "compile_arguments.h"
@@ -32,10 +33,14 @@ void write_outputs(const onnx::Model& model, const std::vector<ops::HostTensor>&
   if (problem)
     throw_error({ErrorCode::io_error,
                  fmt::format("--output: cannot make folder '{}': {}", folder.string(), problem.message())});
+  std::set<std::string> used;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     std::string file = model.outputs()[i].name;
     for (char& c : file)
       if (c == '/' || c == '\\' || c == ':') c = '_';
+    // Names that differ in such a character alone must not become one file.
+    const std::string base = file;
+    for (int number = 2; !used.insert(file).second; ++number) file = fmt::format("{}-{}", base, number);
     const std::filesystem::path path = folder / (file + ".npy");
     value_or_exit(ops::write_npy(path, outputs[i]));
     fmt::print("wrote {}\n", path.string());
@@ -44,9 +49,9 @@ void write_outputs(const onnx::Model& model, const std::vector<ops::HostTensor>&
 
 void run(const RunArguments& arguments) {
   onnx::Model model = value_or_exit(onnx::Model::load(arguments.model));
-  std::vector<ops::HostTensor> inputs = value_or_exit(read_inputs(model, arguments.inputs));
-  ops::Graph graph = value_or_exit(model.graph(shapes_of(model, inputs)));
-  auto device = value_or_exit(hal::Registry::shared().open(arguments.device));
+  std::vector<ops::HostTensor> inputs = argument_or_exit(read_inputs(model, arguments.inputs));
+  ops::Graph graph = argument_or_exit(model.graph(shapes_of(model, inputs)));
+  auto device = argument_or_exit(hal::Registry::shared().open(arguments.device));
   auto compiler = value_or_exit(fusion::Compiler::create(device));
   fusion::CompileOptions options = arguments.compile.options();
   options.progress = compile_progress("compiling for " + device->info().uri);

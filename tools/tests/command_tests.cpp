@@ -78,6 +78,8 @@ TEST_CASE("what makes no sense on the command line gives exit code 2 and the nea
        {Case{"devcies", "'devices'"}, Case{"devices --jsn", "'--json'"}, Case{"cache inf", "'info'"},
         Case{"", "devices"}, Case{run + " --fusion offf", "'off'"}, Case{run + " --numerics fastt", "'fast'"},
         Case{"run " + place.model() + " --device cpu --input y=random:2x16", "'x'"},
+        Case{"frobnicate", "devices, run, explain, cache"}, Case{"devices --bogus", "--json"},
+        Case{"explain " + place.model() + " --open-extent 0", "1 to 1073741824"},
         Case{"run " + place.model() + " --device cpu", "random:2x16"},
         Case{"run " + place.model() + " --device cpu --input x=random:two", "'two'"}}) {
     CAPTURE(wrong.arguments);
@@ -98,6 +100,67 @@ TEST_CASE("what fails at run time gives exit code 1 and says what to do") {
   CHECK(has(device, "'cpu'"));
   std::ofstream(place.folder / "broken.onnx") << "no model";
   CHECK(run_halyard(place, "run " + (place.folder / "broken.onnx").string()).code == 1);
+}
+
+TEST_CASE("HALYARD_FUSION is on or off") {
+  Workplace place;
+  const std::string run = "run " + place.model() + " --device cpu --input x=random:2x16";
+  Outcome outcome = run_halyard(place, run, "HALYARD_FUSION=maybe");
+  CHECK(outcome.code == 2);
+  CHECK(has(outcome, "'maybe'"));
+}
+
+TEST_CASE("output that cannot be written is a failure, whatever the command") {
+  Workplace place;
+  const std::string run = "run " + place.model() + " --device cpu --input x=random:2x16";
+  for (const std::string& arguments : {run, std::string("devices"), std::string("cache info"),
+                                       std::string("--help"), std::string("devices --json")}) {
+    CAPTURE(arguments);
+    Outcome outcome = run_halyard(place, arguments, "", "2>&1 >/dev/full");
+    CHECK(outcome.code == 1);
+    CHECK_MESSAGE(has(outcome, "cannot be written"), outcome.text);
+  }
+}
+
+TEST_CASE("a model that is wrong in itself is the model's failure, not the command line's") {
+  Workplace place;
+  ModelWriter writer;
+  writer.input("x", ::onnx::TensorProto::FLOAT, {2, 16}).output("y", ::onnx::TensorProto::FLOAT, {4, 16});
+  ModelWriter::attribute(writer.node("Concat", {"x", "x"}, {"y"}), "axis", 7);
+  std::ofstream(place.folder / "axis.onnx", std::ios::binary) << writer.bytes();
+  Outcome outcome = run_halyard(place, "explain " + (place.folder / "axis.onnx").string() + " --device cpu");
+  CHECK(outcome.code == 1);
+  CHECK(has(outcome, "the_Concat"));
+}
+
+TEST_CASE("an open dimension has one size over all inputs, given or assumed") {
+  Workplace place;
+  ModelWriter writer;
+  writer.input("x", ::onnx::TensorProto::FLOAT, {-1, 16}).input("z", ::onnx::TensorProto::FLOAT, {-1, 16});
+  writer.output("y", ::onnx::TensorProto::FLOAT, {-1, 16});
+  writer.node("Add", {"x", "z"}, {"y"});
+  const std::string model = (place.folder / "open.onnx").string();
+  std::ofstream(model, std::ios::binary) << writer.bytes();
+  Outcome given = run_halyard(place, "explain " + model + " --device cpu --input z=5x16");
+  CHECK_MESSAGE(given.code == 0, given.text);
+  CHECK(has(given, "x [5, 16]"));
+  CHECK(run_halyard(place, "explain " + model + " --device cpu").code == 0);
+}
+
+TEST_CASE("outputs whose names differ in a slash alone are two files") {
+  Workplace place;
+  ModelWriter writer;
+  writer.input("x", ::onnx::TensorProto::FLOAT, {4}).output("a/b", ::onnx::TensorProto::FLOAT, {4});
+  writer.output("a_b", ::onnx::TensorProto::FLOAT, {4});
+  writer.node("Exp", {"x"}, {"a/b"});
+  writer.node("Neg", {"x"}, {"a_b"});
+  const std::string model = (place.folder / "two.onnx").string();
+  std::ofstream(model, std::ios::binary) << writer.bytes();
+  const fs::path folder = place.folder / "outputs";
+  CHECK(run_halyard(place, "run " + model + " --device cpu --input x=random:4 --output " + folder.string())
+            .code == 0);
+  CHECK(bytes_of(folder / "a_b.npy") != bytes_of(folder / "a_b-2.npy"));
+  CHECK(!bytes_of(folder / "a_b-2.npy").empty());
 }
 
 TEST_CASE("devices tells of every backend and device, as text and as JSON") {
@@ -163,10 +226,13 @@ TEST_CASE("explain says why a kernel is one, as text and as JSON, and emits what
   CHECK(json["clusters"][0]["reason"].get<std::string>().find("launches") != std::string::npos);
   const fs::path kernels = place.folder / "kernels";
   REQUIRE(run_halyard(place, explain + " --emit " + kernels.string()).code == 0);
-  std::size_t commented = 0;
+  // The thread program and the code say, where they compute it, which value of the tile program it is.
   for (const fs::directory_entry& entry : fs::directory_iterator(kernels)) {
     const std::string text = bytes_of(entry.path());
-    commented += text.find('#') != std::string::npos || text.find(';') != std::string::npos ? 1 : 0;
+    if (entry.path().extension() != ".thread" && entry.path().extension() != ".ll") continue;
+    CAPTURE(entry.path().string());
+    for (const char* part : {": load in0", ": add", "pass 1 of"})
+      CHECK_MESSAGE(text.find(part) != std::string::npos, part);
   }
-  CHECK(commented >= 2);
+  CHECK(std::distance(fs::directory_iterator(kernels), fs::directory_iterator()) == 3);
 }

@@ -131,8 +131,10 @@ Result<ops::NodeId> Importer::fold(ops::NodeId id, std::size_t first_new) {
 Status Importer::import_node(const ::onnx::NodeProto& node, std::size_t position) {
   const OperatorRow* row = find_operator(node.domain(), node.op_type());
   auto located = [&](const Error& error) {
-    return fail(error.code, fmt::format("onnx: node {} '{}' ({}): {}", position, node.name(), node.op_type(),
-                                        error.message));
+    // An operation's invalid argument comes from the file.
+    const ErrorCode code = error.code == ErrorCode::invalid_argument ? ErrorCode::corrupt_data : error.code;
+    return fail(code, fmt::format("onnx: node {} '{}' ({}): {}", position, node.name(), node.op_type(),
+                                  error.message));
   };
   if (!row) return located({ErrorCode::unsupported, "the operator is not supported"});
   ImportContext context{*this, builder_, node, NodeAttributes(node), model_.opset, {}};

@@ -253,6 +253,7 @@ ValueId Lowering::evaluate(TileId tile, Frame& frame) {
   const TileValue& v = value(tile);
   if (auto found = frame.find(tile, v.axes)) return *found;
   ValueId result = no_value;
+  const std::size_t known = builder.program().values.size();
   switch (v.op) {
     case TileOp::constant:
       return builder.constant_bits({v.type, 1}, v.bits);
@@ -277,6 +278,12 @@ ValueId Lowering::evaluate(TileId tile, Frame& frame) {
                                                 tiles.name, fusion::index(tile)));
       return builder.constant_bits({v.type, 1}, 0);
   }
+  // Readers follow a kernel by the tile program's values.
+  const bool is_new = program::index(result) >= known;
+  if (is_new && v.op == TileOp::elementwise)
+    builder.note(fmt::format("tile %{}: {}", fusion::index(tile), ops::name(v.primitive)));
+  if (is_new && v.op == TileOp::load)
+    builder.note(fmt::format("tile %{}: load {}", fusion::index(tile), tiles.operands[v.number].name));
   frame.know(tile, result);
   return result;
 }

@@ -176,6 +176,9 @@ class TaskProduct {
       columns.push_back(
           column_frame(outer_, l_.add(first_column(sliver), v * block_.vector), !block_.padded_b));
 
+    build_.comment(
+        fmt::format("{} rows by {} columns of the product: a chain of multiply-adds each, k ascending",
+                    block_.tile_m, block_.tile_n));
     Tile zeros(std::size_t{block_.tile_m} * vectors_, build_.constant({product_.accumulator, lanes}, 0));
     return l_.repeat(
         chunk_depth_, zeros,
@@ -228,6 +231,7 @@ class TaskProduct {
   }
 
   void add_to_totals(ValueId sliver, ValueId tile, const Tile& results) {
+    build_.comment("chunks of k add up in ascending order");
     ValueId is_first = build_.compare(program::Op::eq, chunk_, l_.literal(0));
     Tile sums = build_.if_else(
         is_first, [&] { return results; },
@@ -242,6 +246,7 @@ class TaskProduct {
   }
 
   void finish_tile(ValueId sliver, ValueId tile, const Tile& results) {
+    build_.comment("what follows the product, and the stores");
     std::vector<ValueId> rows, columns;
     for (std::uint32_t r = 0; r < block_.tile_m; ++r) rows.push_back(l_.add(first_row(tile), r));
     std::vector<Frame> column_values;
