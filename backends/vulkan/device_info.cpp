@@ -286,6 +286,21 @@ void request_features(const Features& features, FeatureChain& chain) {
   chain.subgroup_size.computeFullSubgroups = features.full_subgroups;
 }
 
+/// Drivers may offer descriptors for binary semaphores only.
+bool shares_timelines(const InstanceFunctions& vk, VkPhysicalDevice physical) {
+  VkSemaphoreTypeCreateInfo type{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                 .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkPhysicalDeviceExternalSemaphoreInfo info{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
+      .pNext = &type,
+      .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+  VkExternalSemaphoreProperties properties{.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+  vk.GetPhysicalDeviceExternalSemaphoreProperties(physical, &info, &properties);
+  constexpr VkExternalSemaphoreFeatureFlags both =
+      VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+  return (properties.externalSemaphoreFeatures & both) == both;
+}
+
 Status describe_device(const Instance& instance, VkPhysicalDevice physical, DeviceFacts& facts) {
   const InstanceFunctions& vk = instance.vk();
   auto present = extensions_of(instance, physical);
@@ -307,6 +322,8 @@ Status describe_device(const Instance& instance, VkPhysicalDevice physical, Devi
   facts.properties = properties.core.properties;
   facts.max_push_descriptors = properties.push_descriptor.maxPushDescriptors;
   facts.host_pointer_alignment = properties.memory_host.minImportedHostPointerAlignment;
+
+  facts.timelines_as_fd = facts.extensions.external_semaphore_fd && shares_timelines(vk, physical);
 
   FeatureChain features;
   features.link(facts.extensions.subgroup_size_control);
@@ -392,6 +409,7 @@ void restrict_to_enabled(const void* chain, const char* const* names, std::uint3
   for (std::uint32_t i = 0; i < name_count; ++i)
     std::strncpy(given[i].extensionName, names[i], VK_MAX_EXTENSION_NAME_SIZE - 1);
   read_extensions(given, facts.extensions);
+  facts.timelines_as_fd = facts.timelines_as_fd && facts.extensions.external_semaphore_fd;
 }
 
 void fill_info(DeviceFacts& facts) {

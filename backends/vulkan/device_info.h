@@ -37,6 +37,8 @@ struct DeviceFacts {
   VkPhysicalDeviceMemoryProperties memory{};
   Features features;
   Extensions extensions;
+  /// Timeline semaphores can be given out, and taken, as opaque file descriptors.
+  bool timelines_as_fd = false;
   std::uint32_t compute_family = 0;
   std::uint32_t compute_queue_count = 1;
   std::uint32_t timestamp_bits = 0;

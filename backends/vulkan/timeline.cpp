@@ -63,11 +63,53 @@ Status wait_until_reached(HyTimeline& timeline, std::uint64_t value, std::uint64
   return {};
 }
 
+Status check_descriptors(const HyDevice& device, std::string_view call) {
+  if (device.facts.timelines_as_fd && device.vk.GetSemaphoreFdKHR && device.vk.ImportSemaphoreFdKHR)
+    return {};
+  return fail(
+      ErrorCode::unsupported,
+      fmt::format("vulkan: {}: {} does not share timeline semaphores by descriptor; wait on the host instead",
+                  call, device.facts.name));
+}
+
+/// A semaphore of this device with the payload that the descriptor names; takes the descriptor over.
+Result<VkSemaphore> import_descriptor(HyDevice& device, const HyHandle& handle) {
+  HALYARD_TRY(check_descriptors(device, "timeline_import"));
+  VkSemaphoreTypeCreateInfo type{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                 .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+  const VkSemaphoreCreateInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  HALYARD_TRY(device.check("vkCreateSemaphore",
+                           device.vk.CreateSemaphore(device.handle, &info, nullptr, &semaphore)));
+  const VkImportSemaphoreFdInfoKHR import{.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
+                                          .semaphore = semaphore,
+                                          .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                          .fd = handle.fd};
+  Status imported =
+      device.check("vkImportSemaphoreFdKHR", device.vk.ImportSemaphoreFdKHR(device.handle, &import));
+  if (imported) return semaphore;
+  device.vk.DestroySemaphore(device.handle, semaphore, nullptr);
+  return tl::unexpected<Error>(imported.error());
+}
+
+Status export_descriptor(const HyTimeline& timeline, HyHandle& handle) {
+  HyDevice& device = timeline.device;
+  HALYARD_TRY(check_descriptors(device, "timeline_export"));
+  const VkSemaphoreGetFdInfoKHR info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR,
+                                     .semaphore = timeline.semaphore,
+                                     .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+  return device.check("vkGetSemaphoreFdKHR", device.vk.GetSemaphoreFdKHR(device.handle, &info, &handle.fd));
+}
+
 }  // namespace
 
 Status start_timeline(HyTimeline& timeline, std::uint64_t initial) {
   HyDevice& device = timeline.device;
+  // Whether it will be given out is not known yet; Vulkan must be told when it is made.
+  const VkExportSemaphoreCreateInfo shared{.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
+                                           .handleTypes = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
   VkSemaphoreTypeCreateInfo type{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                 .pNext = device.facts.timelines_as_fd ? &shared : nullptr,
                                  .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
                                  .initialValue = initial};
   VkSemaphoreCreateInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
@@ -159,12 +201,18 @@ HyStatus timeline_error(HyTimeline* timeline, std::uint64_t value, HyError* erro
 
 HyStatus timeline_import(HyDevice* device, const HyHandle* handle, HyTimeline** timeline, HyError* error) {
   return at_border(error, [&]() -> Status {
-    if (handle->kind != HY_HANDLE_VENDOR_OBJECT || !handle->value)
-      return fail(ErrorCode::unsupported,
-                  "vulkan: timeline_import takes a timeline VkSemaphore as vendor object");
+    HALYARD_TRY(device->status());
     auto made = std::make_unique<HyTimeline>(*device, nullptr);
-    made->semaphore = reinterpret_cast<VkSemaphore>(handle->value);
-    made->is_ours = false;
+    if (handle->kind == HY_HANDLE_OPAQUE_FD) {
+      HALYARD_ASSIGN(made->semaphore, import_descriptor(*device, *handle));
+    } else if (handle->kind == HY_HANDLE_VENDOR_OBJECT && handle->value) {
+      made->semaphore = reinterpret_cast<VkSemaphore>(handle->value);
+      made->is_ours = false;
+    } else {
+      return fail(
+          ErrorCode::unsupported,
+          "vulkan: timeline_import takes a timeline VkSemaphore as vendor object or opaque descriptor");
+    }
     made->is_foreign = true;
     std::lock_guard lock(device->submission_mutex);
     device->timelines.push_back(made.get());
@@ -175,9 +223,10 @@ HyStatus timeline_import(HyDevice* device, const HyHandle* handle, HyTimeline** 
 
 HyStatus timeline_export(HyTimeline* timeline, HyHandle* handle, HyError* error) {
   return at_border(error, [&]() -> Status {
+    if (handle->kind == HY_HANDLE_OPAQUE_FD) return export_descriptor(*timeline, *handle);
     if (handle->kind != HY_HANDLE_VENDOR_OBJECT)
       return fail(ErrorCode::unsupported,
-                  "vulkan: timeline_export gives the VkSemaphore as vendor object only");
+                  "vulkan: timeline_export gives the VkSemaphore as vendor object or opaque descriptor only");
     handle->value = reinterpret_cast<std::uint64_t>(timeline->semaphore);
     return {};
   });

@@ -19,6 +19,7 @@
   required(EnumerateDeviceExtensionProperties)         \
   required(GetPhysicalDeviceProperties)                \
   required(GetPhysicalDeviceProperties2)               \
+  required(GetPhysicalDeviceExternalSemaphoreProperties) \
   required(GetPhysicalDeviceFeatures2)                 \
   required(GetPhysicalDeviceMemoryProperties2)         \
   required(GetPhysicalDeviceQueueFamilyProperties)     \

@@ -83,6 +83,41 @@ TEST_CASE("the host raises a timeline that work waits for, and work raises one t
   });
 }
 
+TEST_CASE("a timeline given out is the same one where it is taken, or the device says that it cannot") {
+  on_every_device([](Rig& rig) {
+    Rig other(rig.device->info().uri);
+    struct Way {
+      std::uint32_t kind;
+      std::shared_ptr<Device> taker;  // a vendor's object belongs to its device
+    };
+    for (const Way& way :
+         {Way{HY_HANDLE_VENDOR_OBJECT, rig.device}, Way{HY_HANDLE_OPAQUE_FD, other.device}}) {
+      CAPTURE(way.kind);
+      auto made = rig.gate();
+      auto handle = made->export_as(way.kind);
+      if (!handle) {
+        CHECK_MESSAGE(handle.error().code == ErrorCode::unsupported, handle.error().message);
+        continue;
+      }
+      auto same = value_of(Timeline::import_from(way.taker, *handle));
+      const SyncPoint raised{made, 7};
+      auto point =
+          value_of(rig.queue->submit(std::span<const Command>(), {.signals = std::span(&raised, 1)}));
+      must(same->wait(7, patience));
+      CHECK(value_of(same->value()) == 7);
+      // Work of the taker waits for it as for its own.
+      auto taking = value_of(way.taker->create_queue());
+      const SyncPoint later{same, 9};
+      auto waiting = value_of(taking->submit(std::span<const Command>(), {.waits = std::span(&later, 1)}));
+      CHECK(!waiting.reached());
+      must(made->signal(9));
+      must(waiting.wait(patience));
+    }
+    CHECK(!Timeline::import_from(rig.device,
+                                 HyHandle{.size = sizeof(HyHandle), .kind = HY_HANDLE_HOST_POINTER}));
+  });
+}
+
 TEST_CASE("queues wait for each other in turns") {
   on_every_device([](Rig& rig) {
     auto other = value_of(rig.device->create_queue());

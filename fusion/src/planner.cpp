@@ -377,7 +377,7 @@ std::string Planner::boundary_reason(GroupId producer, GroupId consumer) {
   if (too_many(pair)) return fmt::format("as one it would have more than {} operations", most_members);
   if (makes_cycle(pair)) return "another kernel lies between the two: as one they would wait for themselves";
   const Trial& merged = trial(pair);
-  if (!merged.cluster) return "as one kernel: " + without_kernel_name(merged.reason);
+  if (!merged.cluster) return "not one kernel: " + without_kernel_name(merged.reason);
   double apart = trial(GroupSet{producer}).seconds() + trial(GroupSet{consumer}).seconds();
   return fmt::format("slower as one: {:.2f} us against {:.2f} us apart", merged.seconds() * 1e6, apart * 1e6);
 }

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -107,6 +108,24 @@ class Drivers(unittest.TestCase):
         result = subprocess.run([SCRIPTS / "with-driver", "nothing", "--", "true"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 2)
         self.assertIn("nothing is not installed", result.stderr)
+
+
+class Documents(unittest.TestCase):
+    ROOT = SCRIPTS.parent
+
+    def read_in_code(self) -> set[str]:
+        pattern = re.compile(r'getenv\("(HALYARD_[A-Z_]+)"\)')
+        files = [path for folder in ("hal", "backends", "ops", "fusion", "bindings", "tools", "conformance", "examples")
+                 for path in (self.ROOT / folder).rglob("*.cpp")]
+        return {name for path in files for name in pattern.findall(path.read_text())}
+
+    def test_every_environment_variable_that_code_reads_is_documented_and_no_other(self):
+        documented = set(re.findall(r"`(HALYARD_[A-Z_]+)`", (self.ROOT / "docs/environment.md").read_text()))
+        self.assertEqual(self.read_in_code(), documented)
+
+    def test_the_commands_of_the_readme_know_their_options(self):
+        readme = (self.ROOT / "README.md").read_text()
+        self.assertNotIn("…", "".join(re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)))
 
 
 if __name__ == "__main__":

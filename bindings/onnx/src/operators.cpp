@@ -113,7 +113,7 @@ Results layer_normalization(ImportContext& c) {
   HALYARD_ASSIGN(double epsilon, c.attributes.number("epsilon", 1e-5));
   std::optional<NodeId> bias;
   if (c.has(2)) bias = c.operands[2];
-  return one(ops::layer_norm(c.builder, *c.operands[0], *c.operands[1], bias, epsilon,
+  return one(ops::layer_norm(c.builder, *c.operands[0], c.operands[1], bias, epsilon,
                              static_cast<int>(c.rank(0)) - static_cast<int>(axis)));
 }
 
