@@ -123,7 +123,7 @@ class Documents(unittest.TestCase):
         documented = set(re.findall(r"`(HALYARD_[A-Z_]+)`", (self.ROOT / "docs/environment.md").read_text()))
         self.assertEqual(self.read_in_code(), documented)
 
-    def test_the_commands_of_the_readme_know_their_options(self):
+    def test_the_command_lines_of_the_readme_are_whole(self):
         readme = (self.ROOT / "README.md").read_text()
         self.assertNotIn("…", "".join(re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)))
 

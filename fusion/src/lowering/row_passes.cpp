@@ -290,8 +290,8 @@ std::vector<ValueId> RowPasses::run_ordered(Frame& row) {
 
 RowPasses::Ranged RowPasses::range(Frame& row, int level, ValueId begin, ValueId length, State unordered,
                                    std::int64_t most) {
-  return level == 0 ? one_chunk(row, begin, length, unordered)
-                    : many_chunks(row, level, begin, length, std::move(unordered), most);
+  return level == 0 ? one_chunk(row, begin, length, std::move(unordered))
+                    : many_chunks(row, level, begin, length, unordered, most);
 }
 
 RowPasses::Ranged RowPasses::one_chunk(Frame& row, ValueId begin, ValueId length, State state) {
