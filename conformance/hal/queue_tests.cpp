@@ -156,6 +156,18 @@ TEST_CASE("work waits for another device's work") {
     must(value_of(rig.queue->submit(std::span<const Command>(), {.waits = std::span(&point, 1)}))
              .wait(patience));
     CHECK(point.reached());
+    // Raised by another thread while submit waits; and work that failed fails the submission.
+    auto gate = other.gate();
+    std::jthread raiser([&] {
+      std::this_thread::sleep_for(10ms);
+      [[maybe_unused]] const Status raised = gate->signal(1);
+    });
+    const SyncPoint raised{gate, 1};
+    must(value_of(rig.queue->submit(std::span<const Command>(), {.waits = std::span(&raised, 1)}))
+             .wait(patience));
+    if (!other.device->inject_fault(HY_FAULT_SUBMISSION_FAILS)) return;
+    const auto failed = value_of(other.queue->submit(other.add(a, b, 1)));
+    CHECK(!rig.queue->submit(std::span<const Command>(), {.waits = std::span(&failed, 1)}));
   });
 }
 

@@ -108,7 +108,12 @@ Result<FloatFacts<Float>> probe_float(const std::shared_ptr<hal::Device>& device
   return FloatFacts<Float>{fact(fused), fact(keeps), fact(exact), fact(divides), fact(roots), fact(signs)};
 }
 
-Result<Fact> probe_f16_rounding(const std::shared_ptr<hal::Device>& device) {
+/// How conversions to f16 round, and whether their subnormals survive.
+struct HalfFacts {
+  Fact rounds, keeps_subnormals;
+};
+
+Result<HalfFacts> probe_f16_rounding(const std::shared_ptr<hal::Device>& device) {
   Builder build("probe_f16_rounding");
   auto in = build.buffer("values", ElementType::f32, program::Access::read);
   auto out = build.buffer("results", ElementType::f32, program::Access::write);
@@ -133,7 +138,7 @@ Result<Fact> probe_f16_rounding(const std::shared_ptr<hal::Device>& device) {
     bool same = std::bit_cast<std::uint32_t>(results[i]) == std::bit_cast<std::uint32_t>(expected);
     (subnormal ? keeps : rounds) &= same;
   }
-  return fact(rounds && keeps);
+  return HalfFacts{fact(rounds && keeps), fact(keeps)};
 }
 
 Result<Fact> probe_integer_conversion(const std::shared_ptr<hal::Device>& device) {
@@ -176,14 +181,17 @@ Result<hal::NumericFacts> probe_numeric_facts(const std::shared_ptr<hal::Device>
       facts.keeps_subnormals_f64 = twice->keeps_subnormals;
     }
   if (info.arithmetic_types.has(ElementType::f16))
-    if (auto rounds = probe_f16_rounding(device)) facts.rounds_f16 = *rounds;
+    if (auto half = probe_f16_rounding(device)) {
+      facts.rounds_f16 = half->rounds;
+      facts.keeps_subnormals_f16 = half->keeps_subnormals;
+    }
   return facts;
 }
 
 void register_probes() {
   static std::once_flag once;
   std::call_once(once, [] {
-    hal::set_prober({.version = "1", .run = probe_numeric_facts});
+    hal::set_prober({.version = "2", .run = probe_numeric_facts});
     hal::set_measurer({.version = "6", .run = measure_device});
   });
 }

@@ -75,7 +75,9 @@ Result<HostTensor> HostTensor::allocate(ElementType element, Shape shape) {
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr)
     return fail(ErrorCode::out_of_memory,
-                fmt::format("HostTensor::allocate: {} bytes for {}{}", bytes, name(element), shape.text()));
+                fmt::format("HostTensor::allocate: the host has no {} bytes for {}{}; use a smaller shape or "
+                            "free memory",
+                            bytes, name(element), shape.text()));
   std::memset(memory, 0, rounded);
   std::shared_ptr<const void> owner(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
   auto* data = static_cast<const std::byte*>(memory);

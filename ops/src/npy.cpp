@@ -16,6 +16,7 @@ namespace halyard::ops {
 namespace {
 
 constexpr std::string_view magic{"\x93NUMPY", 6};
+constexpr std::size_t largest_rank = 64;  // of NumPy
 
 template <class... Arguments>
 tl::unexpected<Error> corrupt(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -115,7 +116,7 @@ class HeaderParser {
       position_ += static_cast<std::size_t>(end - first);
       take_word("L");  // written by Python 2
       extents.push_back(extent);
-      if (extents.size() > 64) return corrupt("'shape' has more than 64 axes");
+      if (extents.size() > largest_rank) return corrupt("'shape' has more than {} axes", largest_rank);
       if (!take(',') && !peek(')')) return corrupt("'shape' lacks a ',' or ')'");
     }
     return extents;
@@ -240,12 +241,20 @@ Result<HostTensor> parse_npy(std::span<const std::byte> bytes) {
 }
 
 Result<HostTensor> read_npy(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
   std::error_code status;
-  auto size = std::filesystem::file_size(path, status);
+  const std::filesystem::file_status kind = std::filesystem::status(path, status);
+  if (!std::filesystem::is_regular_file(kind)) {  // a pipe would block the one who opens it
+    const char* reason = !std::filesystem::exists(kind)        ? "there is no such file"
+                         : std::filesystem::is_directory(kind) ? "it is a folder; name a .npy file in it"
+                                                               : "it is no regular file";
+    return fail(ErrorCode::io_error, fmt::format("read_npy: cannot open '{}': {}", path.string(), reason));
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::uintmax_t size = std::filesystem::file_size(path, status);
   if (!file || status)
     return fail(ErrorCode::io_error,
-                fmt::format("read_npy: cannot open '{}'; does it exist?", path.string()));
+                fmt::format("read_npy: cannot open '{}': reading it is not permitted", path.string()));
+  if (size == 0) return corrupt("'{}' is empty: 0 bytes", path.string());
   std::vector<std::byte> bytes(size);
   file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   if (file.gcount() != static_cast<std::streamsize>(size))
@@ -267,6 +276,10 @@ std::vector<std::byte> format_npy(const HostTensor& tensor) {
 }
 
 Status write_npy(const std::filesystem::path& path, const HostTensor& tensor) {
+  if (tensor.shape().rank() > largest_rank)
+    return fail(ErrorCode::unsupported,
+                fmt::format("write_npy: '{}' would have {} axes, and such files hold at most {}; reshape it",
+                            path.string(), tensor.shape().rank(), largest_rank));
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.part", ::getpid());
   std::vector<std::byte> bytes = format_npy(tensor);

@@ -107,8 +107,16 @@ TEST_CASE("files are written whole or not at all, and a missing one is named") {
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++files;
   CHECK(files == 1);
+  CHECK(read_npy(folder).error().message.find("it is a folder") != std::string::npos);
+  std::ofstream(folder / "empty.npy").close();
+  CHECK(read_npy(folder / "empty.npy").error().message.find("empty.npy' is empty") != std::string::npos);
+  const float one = 1;
+  HostTensor deep =
+      HostTensor::from_values<float>(Shape(std::vector<std::int64_t>(65, 1)), std::span(&one, 1)).value();
+  CHECK(write_npy(folder / "deep.npy", deep).error().message.find("65 axes") != std::string::npos);
+  CHECK(!std::filesystem::exists(folder / "deep.npy"));
   std::filesystem::remove_all(folder);
-  CHECK(read_npy(path).error().message.find("tensor.npy") != std::string::npos);
+  CHECK(read_npy(path).error().message.find("tensor.npy': there is no such file") != std::string::npos);
   CHECK(write_npy(path, tensor).error().code == ErrorCode::io_error);
 }
 

@@ -37,7 +37,7 @@ void write_outputs(const onnx::Model& model, const std::vector<ops::HostTensor>&
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     std::string file = model.outputs()[i].name;
     for (char& c : file)
-      if (c == '/' || c == '\\' || c == ':') c = '_';
+      if (c == '/' || c == '\\' || c == ':' || static_cast<unsigned char>(c) < 0x20) c = '_';
     // Names that differ in such a character alone must not become one file.
     const std::string base = file;
     for (int number = 2; !used.insert(file).second; ++number) file = fmt::format("{}-{}", base, number);

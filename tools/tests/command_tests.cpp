@@ -163,6 +163,38 @@ TEST_CASE("outputs whose names differ in a slash alone are two files") {
   CHECK(!bytes_of(folder / "a_b-2.npy").empty());
 }
 
+TEST_CASE("a file that cannot be written leaves nothing behind") {
+  Workplace place;
+  const fs::path kernels = place.folder / "kernels";
+  // No file may grow beyond 0 bytes: a full disk, for one process.
+  const std::string settings =
+      "HALYARD_CACHE_DIR=off HALYARD_FUSION=on sh -c 'trap \"\" XFSZ; ulimit -f 0; exec \"$@\"' sh";
+  Outcome outcome =
+      run_halyard(place, "explain " + place.model() + " --device cpu --emit " + kernels.string(), settings);
+  CHECK(outcome.code == 1);
+  CHECK_MESSAGE(has(outcome, "disk's free space"), outcome.text);
+  CHECK(fs::is_empty(kernels));
+  const fs::path outputs = place.folder / "outputs";
+  outcome = run_halyard(
+      place, "run " + place.model() + " --device cpu --input x=random:2x16 --output " + outputs.string(),
+      settings);
+  CHECK(outcome.code == 1);
+  CHECK_MESSAGE(has(outcome, "is there space"), outcome.text);
+  CHECK(fs::is_empty(outputs));
+}
+
+TEST_CASE("an input beyond the host's memory says so") {
+  Workplace place;
+  ModelWriter writer;
+  writer.input("x", ::onnx::TensorProto::FLOAT, {-1}).output("y", ::onnx::TensorProto::FLOAT, {-1});
+  writer.node("Exp", {"x"}, {"y"});
+  const std::string model = (place.folder / "open.onnx").string();
+  std::ofstream(model, std::ios::binary) << writer.bytes();
+  Outcome outcome = run_halyard(place, "run " + model + " --device cpu --input x=random:1099511627776000");
+  CHECK(outcome.code == 1);
+  CHECK_MESSAGE(has(outcome, "use a smaller shape"), outcome.text);
+}
+
 TEST_CASE("devices tells of every backend and device, as text and as JSON") {
   Workplace place;
   Outcome text = run_halyard(place, "devices");

@@ -154,8 +154,11 @@ Status Importer::import_node(const ::onnx::NodeProto& node, std::size_t position
   if (!results) return located(results.error());
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
-    if (static_cast<std::size_t>(i) >= results->size())
-      return located({ErrorCode::unsupported, fmt::format("its result {} is not supported", i)});
+    if (static_cast<std::size_t>(i) >= results->size()) {
+      if (!used_.contains(node.output(i))) continue;
+      return located({ErrorCode::unsupported,
+                      fmt::format("its result {} ('{}') is used, and is not supported", i, node.output(i))});
+    }
     auto id = fold((*results)[static_cast<std::size_t>(i)], first_new);
     if (!id) return located(id.error());
     values_[node.output(i)] = *id;
@@ -166,6 +169,8 @@ Status Importer::import_node(const ::onnx::NodeProto& node, std::size_t position
 Result<ops::Graph> Importer::run(const InputShapes& shapes) {
   HALYARD_TRY(declare_inputs(shapes));
   const auto& proto = model_.proto.graph();
+  for (const auto& node : proto.node()) used_.insert(node.input().begin(), node.input().end());
+  for (const auto& output : proto.output()) used_.insert(output.name());
   for (int i = 0; i < proto.node_size(); ++i)
     HALYARD_TRY(import_node(proto.node(i), static_cast<std::size_t>(i)));
   for (const ValueInfo& output : model_.outputs) {

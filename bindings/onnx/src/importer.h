@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,6 +96,7 @@ class Importer {
   ops::Graph graph_;
   ops::GraphBuilder builder_;
   std::map<std::string, ops::NodeId> values_;
+  std::set<std::string_view> used_;  ///< what some node or the graph's outputs name
 };
 
 }  // namespace halyard::onnx

@@ -46,8 +46,10 @@ Status check_operators(const ::onnx::ModelProto& proto, std::int64_t opset) {
     std::int64_t version = is_default ? opset : 0;
     for (const auto& import : proto.opset_import())
       if (!is_default && import.domain() == node.domain()) version = import.version();
-    missing.insert(fmt::format("{}.{} (version {}), first needed by node {} '{}'",
-                               is_default ? "ai.onnx" : node.domain(), node.op_type(), version, i,
+    const std::string release =
+        version > 0 ? fmt::format("version {}", version) : "a domain that the model does not import";
+    missing.insert(fmt::format("{}.{} ({}), first needed by node {} '{}'",
+                               is_default ? "ai.onnx" : node.domain(), node.op_type(), release, i,
                                node.name()));
   }
   if (missing.empty()) return {};
@@ -63,7 +65,9 @@ Status check_operators(const ::onnx::ModelProto& proto, std::int64_t opset) {
 /// value.
 Status check_definitions(const ::onnx::GraphProto& graph) {
   std::map<std::string_view, std::string> defined;
-  for (const auto& input : graph.input()) defined.emplace(input.name(), "an input");
+  for (const auto& input : graph.input())
+    if (!defined.emplace(input.name(), "an input").second)
+      return fail(ErrorCode::corrupt_data, fmt::format("onnx: two inputs are named '{}'", input.name()));
   for (const auto& initializer : graph.initializer()) defined.emplace(initializer.name(), "an initializer");
   for (int i = 0; i < graph.node_size(); ++i) {
     const ::onnx::NodeProto& node = graph.node(i);
@@ -117,7 +121,8 @@ struct ModelReader {
     ::google::protobuf::io::CodedInputStream coded(&stream);
     constexpr int deepest = 64;
     coded.SetRecursionLimit(deepest);
-    if (bytes.empty() || !contents->proto.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
+    if (bytes.empty()) return fail(ErrorCode::corrupt_data, "onnx: the model is empty: 0 bytes");
+    if (!contents->proto.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
       return fail(ErrorCode::corrupt_data, fmt::format("onnx: {} bytes are no well-formed ONNX model: the "
                                                        "file is incomplete or damaged, or nests more than "
                                                        "{} levels deep",
@@ -160,16 +165,17 @@ struct ModelReader {
 };
 
 Result<Model> Model::load(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  std::error_code ignored;
-  if (!file || !std::filesystem::is_regular_file(path, ignored)) {
-    const char* reason = !std::filesystem::exists(path, ignored) ? "there is no such file"
-                         : std::filesystem::is_directory(path, ignored)
-                             ? "it is a folder; name the .onnx file in it"
-                         : !std::filesystem::is_regular_file(path, ignored) ? "it is no regular file"
-                                                                            : "reading it is not permitted";
+  const auto refused = [&](const char* reason) {
     return fail(ErrorCode::io_error, fmt::format("onnx: cannot open '{}': {}", path.string(), reason));
-  }
+  };
+  std::error_code ignored;
+  const std::filesystem::file_status kind = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(kind)) return refused("there is no such file");
+  if (std::filesystem::is_directory(kind)) return refused("it is a folder; name the .onnx file in it");
+  // Opening a pipe would wait for who writes to it.
+  if (!std::filesystem::is_regular_file(kind)) return refused("it is no regular file");
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return refused("reading it is not permitted");
   const std::streamoff size = file.tellg();
   constexpr std::streamoff limit = (std::streamoff{1} << 31) - 1;  // of protobuf
   if (size < 0 || size > limit)

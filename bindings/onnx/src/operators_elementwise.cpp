@@ -2,6 +2,7 @@
 #include <halyard/ops/compositions.h>
 
 #include <cmath>
+#include <optional>
 
 #include "importer.h"
 
@@ -33,6 +34,20 @@ Results variadic(ImportContext& c) {
   return std::vector{result};
 }
 
+/// The product of `exponent` factors x by repeated squaring; integers wrap, so it is exact as any order is.
+Result<NodeId> whole_power(ops::GraphBuilder& builder, NodeId x, std::uint32_t exponent) {
+  if (exponent == 0) return builder.broadcast(builder.scalar(builder.element(x), 1), builder.shape(x));
+  std::optional<NodeId> result;
+  for (NodeId square = x;;) {
+    if (exponent & 1) {
+      HALYARD_ASSIGN(result, result ? builder.binary(Primitive::mul, *result, square) : square);
+    }
+    exponent >>= 1;
+    if (exponent == 0) return *result;
+    HALYARD_ASSIGN(square, builder.binary(Primitive::mul, square, square));
+  }
+}
+
 /// A constant exponent of 2 is a product and 1/2 a square root: exact where `pow` is only close.
 Results power(ImportContext& c) {
   NodeId x = *c.operands[0];
@@ -44,7 +59,14 @@ Results power(ImportContext& c) {
     if (value == 1) return std::vector{x};
     if (value == 2) return one(c.builder.binary(Primitive::mul, x, x));
     if (value == 0.5 && is_float(element)) return one(c.builder.unary(Primitive::sqrt, x));
+    if (is_integer(element) && value >= 0 && value < 0x1p31 && value == std::trunc(value))
+      return one(whole_power(c.builder, x, static_cast<std::uint32_t>(value)));
   }
+  if (is_integer(element))
+    return fail(ErrorCode::unsupported,
+                fmt::format("a base of {} takes one constant whole exponent of at least 0; cast the base to "
+                            "f32 for others",
+                            halyard::name(element)));
   HALYARD_ASSIGN(exponent, c.builder.cast(exponent, element));
   return one(c.builder.binary(Primitive::pow, x, exponent));
 }
@@ -63,14 +85,14 @@ Results identity(ImportContext& c) {
   return std::vector{*c.operands[0]};
 }
 
-/// In inference dropout passes its operand through; a mask output is refused.
+/// In inference dropout passes its operand through; there is no mask.
 Results dropout(ImportContext& c) {
-  if (c.node.output_size() > 1 && !c.node.output(1).empty())
-    return fail(ErrorCode::unsupported, "the mask output of Dropout is not supported");
-  if (c.has(2)) {  // training_mode
-    HALYARD_ASSIGN(ops::HostTensor training, c.known(2));
-    if (training.count() != 1 || training.bits_at(0) != 0)
-      return fail(ErrorCode::unsupported, "training_mode is true; export the model for inference");
+  if (c.has(2)) {
+    const auto& training = c.builder.node(*c.operands[2]).value;
+    if (!training || training->count() != 1 || training->bits_at(0) != 0)
+      return fail(ErrorCode::unsupported,
+                  fmt::format("training_mode ('{}') is {}; export the model for inference", c.node.input(2),
+                              training ? "true" : "no constant"));
   }
   return std::vector{*c.operands[0]};
 }

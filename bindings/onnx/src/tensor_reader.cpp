@@ -12,6 +12,9 @@ namespace {
 
 using ::onnx::TensorProto;
 
+/// As NumPy's: tensors of more axes could not be written to files that it reads.
+constexpr int largest_rank = 64;
+
 template <class Source, class Target>
 Status copy_field(const Source& field, ops::HostTensor& tensor, std::string_view name) {
   if (field.size() != tensor.count())
@@ -66,6 +69,13 @@ std::uint64_t parse_number(const std::string& text, bool& good) {
   return value;
 }
 
+/// The text with control characters as '?': a hostile name must not reach a terminal as it is.
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text;
+}
+
 /// Reads the bytes of external data; the file must lie inside the model's folder.
 Result<std::string> read_external(const TensorProto& proto, const std::filesystem::path& folder,
                                   std::size_t bytes) {
@@ -81,6 +91,11 @@ Result<std::string> read_external(const TensorProto& proto, const std::filesyste
     if (entry.key() == "offset") offset = parse_number(entry.value(), good);
     if (entry.key() == "length") good = parse_number(entry.value(), good) == bytes && good;
   }
+  if (!good)
+    return fail(ErrorCode::corrupt_data,
+                fmt::format("onnx: tensor '{}' names external data at an offset or of a length that is no "
+                            "number or not the {} bytes of its shape; export the model again",
+                            proto.name(), bytes));
   // The file itself must lie there: what a symbolic link leads to counts, not its name.
   std::error_code unresolved;
   const auto home = std::filesystem::weakly_canonical(folder, unresolved);
@@ -90,12 +105,11 @@ Result<std::string> read_external(const TensorProto& proto, const std::filesyste
   for (const auto& part : location) inside = inside && part != "..";
   inside =
       inside && std::mismatch(home.begin(), home.end(), target.begin(), target.end()).first == home.end();
-  if (!inside || !good)
-    return fail(
-        ErrorCode::corrupt_data,
-        fmt::format("onnx: tensor '{}' names external data '{}' outside the model's folder, or an offset or "
-                    "length that does not fit; keep the files together",
-                    proto.name(), location.string()));
+  if (!inside)
+    return fail(ErrorCode::corrupt_data,
+                fmt::format("onnx: tensor '{}' names external data '{}', which is no file name inside the "
+                            "model's folder (symbolic links are followed); keep the files together",
+                            proto.name(), printable(location.native())));
   std::error_code ignored;
   const std::uint64_t size = std::filesystem::file_size(folder / location, ignored);
   if (ignored || offset > size || bytes > size - offset)
@@ -153,6 +167,9 @@ Result<ElementType> element_type(std::int32_t onnx_type) {
 
 Result<ops::HostTensor> read_tensor(const TensorProto& proto, const std::filesystem::path& folder) {
   HALYARD_ASSIGN(ElementType element, element_type(proto.data_type()));
+  if (proto.dims_size() > largest_rank)
+    return fail(ErrorCode::unsupported, fmt::format("onnx: tensor '{}' has {} axes; at most {} are read",
+                                                    proto.name(), proto.dims_size(), largest_rank));
   HALYARD_ASSIGN(ops::Shape shape, ops::Shape::create({proto.dims().begin(), proto.dims().end()}));
   const bool external = proto.data_location() == TensorProto::EXTERNAL;
   const std::size_t bytes = static_cast<std::size_t>(shape.count()) * byte_size(element);

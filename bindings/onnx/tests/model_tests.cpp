@@ -2,10 +2,12 @@
 #include <halyard/onnx/model.h>
 #include <halyard/ops/reference.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "model_writer.h"
 
@@ -173,14 +175,32 @@ TEST_CASE("damaged and hostile files give errors") {
     ModelWriter::attribute(node, "axis", 1);
     CHECK(writer.parse().error().message.find("'axis' twice") != std::string::npos);
   }
-  SUBCASE("dropout in training") {
-    writer.floats("ratio", {0.5f}, {}).integers("training", {1}, true);
-    writer.node("Dropout", {"x", "ratio", "training"}, {"dropped"});
-    auto model = writer.parse();
-    REQUIRE(model.has_value());
-    auto graph = model->graph({{"x", ops::Shape{2}}});
-    REQUIRE(!graph.has_value());
-    CHECK(graph.error().message.find("training_mode") != std::string::npos);
+  SUBCASE("two inputs of one name") {
+    writer.input("x", f32, {2});
+    CHECK(writer.parse().error().message.find("two inputs are named 'x'") != std::string::npos);
+  }
+  SUBCASE("a tensor of more axes than files of tensors have") {
+    auto& tensor = *writer.proto().mutable_graph()->mutable_initializer(0);
+    for (int i = 0; i < 64; ++i) tensor.add_dims(1);
+    CHECK(writer.parse().error().message.find("'w' has 65 axes; at most 64") != std::string::npos);
+  }
+  SUBCASE("an operator of a domain of its own") {
+    writer.node("Add", {"x", "w"}, {"other"}).set_domain("elsewhere");
+    CHECK(writer.parse().error().message.find("elsewhere.Add (a domain that the model does not import)") !=
+          std::string::npos);
+    auto& imported = *writer.proto().add_opset_import();
+    imported.set_domain("elsewhere");
+    imported.set_version(3);
+    CHECK(writer.parse().error().message.find("elsewhere.Add (version 3)") != std::string::npos);
+  }
+  SUBCASE("messages nested deeper than they are read") {
+    auto* graph = writer.proto().mutable_graph();
+    for (int i = 0; i < 40; ++i) {
+      auto& branch = *graph->add_node()->add_attribute();
+      branch.set_type(::onnx::AttributeProto::GRAPH);
+      graph = branch.mutable_g();
+    }
+    CHECK(writer.parse().error().message.find("nests more than 64 levels deep") != std::string::npos);
   }
   SUBCASE("a node that uses a value nothing defines") {
     writer.proto().mutable_graph()->mutable_node(0)->set_input(1, "nowhere");
@@ -206,6 +226,83 @@ TEST_CASE("damaged and hostile files give errors") {
   }
 }
 
+TEST_CASE("dropout passes its operand through in inference, and is refused in training") {
+  struct Case {
+    std::optional<std::int64_t> training;  ///< none: given at run time
+    bool uses_mask;
+    const char* refusal;  ///< empty: it runs
+  };
+  for (const Case& expected : {Case{0, false, ""}, Case{1, false, "training_mode ('training') is true"},
+                               Case{{}, false, "training_mode ('training') is no constant"},
+                               Case{0, true, "its result 1 ('mask') is used, and is not supported"}}) {
+    CAPTURE(expected.refusal);
+    ModelWriter writer;
+    writer.input("x", f32, {2}).output("y", f32, {2}).floats("ratio", {0.5f}, {});
+    if (expected.training)
+      writer.integers("training", {*expected.training}, true);
+    else
+      writer.input("training", i64, {});
+    writer.node("Dropout", {"x", "ratio", "training"}, {"y", "mask"});
+    if (expected.uses_mask) writer.node("Not", {"mask"}, {"dropped"});
+    auto model = writer.parse();
+    REQUIRE(model.has_value());
+    InputShapes shapes{{"x", ops::Shape{2}}};
+    if (!expected.training) shapes["training"] = ops::Shape{};
+    auto graph = model->graph(shapes);
+    CHECK(graph.has_value() == std::string_view(expected.refusal).empty());
+    if (graph) continue;
+    CHECK_MESSAGE(graph.error().message.find(expected.refusal) != std::string::npos, graph.error().message);
+    CHECK(graph.error().message.find("'the_Dropout'") != std::string::npos);
+  }
+}
+
+TEST_CASE("a power takes integer exponents, and an integer base one constant whole exponent") {
+  ModelWriter mixed;
+  mixed.input("x", f32, {3}).output("y", f32, {3}).integers("exponents", {3, 0, -1});
+  mixed.node("Pow", {"x", "exponents"}, {"y"});
+  auto model = mixed.parse();
+  REQUIRE(model.has_value());
+  CHECK(evaluate(*model, {floats({3}, {2, 5, 4})}) == std::vector<float>{8, 1, 0.25f});
+  for (const auto& [exponent, expected] : {std::pair<std::int64_t, std::vector<float>>{0, {1, 1}},
+                                           {1, {-3, 2}},
+                                           {5, {-243, 32}},
+                                           {6, {729, 64}},
+                                           {-1, {}}}) {
+    CAPTURE(exponent);
+    ModelWriter whole;
+    whole.input("x", f32, {2}).output("y", f32, {2}).integers("exponent", {exponent}, true);
+    ModelWriter::attribute(whole.node("Cast", {"x"}, {"base"}), "to", i64);
+    whole.node("Pow", {"base", "exponent"}, {"power"});
+    ModelWriter::attribute(whole.node("Cast", {"power"}, {"y"}), "to", f32);
+    model = whole.parse();
+    REQUIRE(model.has_value());
+    if (!expected.empty()) {
+      CHECK(evaluate(*model, {floats({2}, {-3, 2})}) == expected);
+      continue;
+    }
+    auto graph = model->graph({{"x", ops::Shape{2}}});
+    CHECK(graph.error().code == ErrorCode::unsupported);
+    CHECK(graph.error().message.find("a base of i64") != std::string::npos);
+  }
+}
+
+TEST_CASE("a path that is no model is refused with what it is") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("halyard-paths-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "empty.onnx").close();
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  for (const auto& [path, reason] : {std::pair{folder, "it is a folder"},
+                                     {folder / "absent.onnx", "there is no such file"},
+                                     {folder / "pipe", "it is no regular file"},
+                                     {folder / "empty.onnx", "is empty"}}) {
+    auto model = Model::load(path);
+    REQUIRE(!model.has_value());
+    CHECK_MESSAGE(model.error().message.find(reason) != std::string::npos, model.error().message);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("external data is read from the model's folder, and not through a link that leads out of it") {
   const auto folder = std::filesystem::temp_directory_path() / ("halyard-onnx-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "model");
@@ -218,21 +315,30 @@ TEST_CASE("external data is read from the model's folder, and not through a link
   write(folder / "model" / "inside.bin", values, sizeof values);
   std::filesystem::create_symlink("../outside.bin", folder / "model" / "link.bin");
   std::filesystem::create_symlink("inside.bin", folder / "model" / "near.bin");
-  for (const auto& [name, good] : {std::pair{"inside.bin", true},
-                                   {"near.bin", true},
-                                   {"link.bin", false},
-                                   {"../outside.bin", false},
-                                   {"absent.bin", false}}) {
+  struct Case {
+    std::string location, offset, length;
+    bool good;
+  };
+  for (const auto& [name, offset, length, good] :
+       {Case{"inside.bin", "0", "8", true}, Case{"near.bin", "0", "8", true},
+        Case{"link.bin", "0", "8", false}, Case{"../outside.bin", "0", "8", false},
+        Case{"absent.bin", "0", "8", false}, Case{std::string("inside.bin\0x", 12), "0", "8", false},
+        Case{"inside.bin", "4", "8", false}, Case{"inside.bin", "-1", "8", false},
+        Case{"inside.bin", "0", "9223372036854775808", false}, Case{"inside.bin", "0", "4", false}}) {
     CAPTURE(name);
+    CAPTURE(offset);
+    CAPTURE(length);
     ModelWriter writer;
     writer.input("x", f32, {2}).output("y", f32, {2}).floats("w", {1, 2}, {2});
     writer.node("Add", {"x", "w"}, {"y"});
     auto& tensor = *writer.proto().mutable_graph()->mutable_initializer(0);
     tensor.clear_float_data();
     tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
-    auto& location = *tensor.add_external_data();
-    location.set_key("location");
-    location.set_value(name);
+    for (const auto& [key, value] : {std::pair{"location", name}, {"offset", offset}, {"length", length}}) {
+      auto& entry = *tensor.add_external_data();
+      entry.set_key(key);
+      entry.set_value(value);
+    }
     const std::string bytes = writer.bytes();
     write(folder / "model" / "model.onnx", bytes.data(), bytes.size());
     auto model = Model::load(folder / "model" / "model.onnx");

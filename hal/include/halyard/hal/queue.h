@@ -55,7 +55,9 @@ struct TimeSpan {
 class TimeStamps;
 
 struct SubmitOptions {
-  std::span<const SyncPoint> waits;    ///< those of other devices are waited for by the host, at once
+  /// Those of other devices are waited for by the host inside the call, which blocks until they end and fails
+  /// if their work failed: they must not depend on anything that the same thread does later.
+  std::span<const SyncPoint> waits;
   std::span<const SyncPoint> signals;  ///< on timelines made by Timeline::create or import_from
   TimeStamps* time_stamps = nullptr;   ///< at least as long as the commands; must outlive the work
 };
