@@ -20,6 +20,31 @@ std::string types_text(hal::ElementTypeSet types) {
   return text.empty() ? "none" : text;
 }
 
+/// The subgroup operations of HY_SUBGROUP_… bits, by their Vulkan names.
+std::vector<std::string> subgroup_operations(const hal::DeviceInfo& info) {
+  constexpr std::pair<std::uint32_t, const char*> names[] = {
+      {HY_SUBGROUP_BASIC, "basic"},
+      {HY_SUBGROUP_VOTE, "vote"},
+      {HY_SUBGROUP_ARITHMETIC, "arithmetic"},
+      {HY_SUBGROUP_BALLOT, "ballot"},
+      {HY_SUBGROUP_SHUFFLE, "shuffle"},
+      {HY_SUBGROUP_SHUFFLE_RELATIVE, "shuffle_relative"},
+      {HY_SUBGROUP_QUAD, "quad"}};
+  std::vector<std::string> offered;
+  for (const auto& [bit, operation] : names)
+    if (info.has_subgroup(bit)) offered.emplace_back(operation);
+  return offered;
+}
+
+/// m x n x k of the matrix instructions, with their operands' and accumulator's types.
+std::vector<std::string> matrix_shapes(const hal::DeviceInfo& info) {
+  std::vector<std::string> shapes;
+  for (const hal::MatrixShape& shape : info.matrix_shapes)
+    shapes.push_back(fmt::format("{}x{}x{} {}->{}", shape.m, shape.n, shape.k, halyard::name(shape.operand),
+                                 halyard::name(shape.accumulator)));
+  return shapes;
+}
+
 struct NamedFact {
   const char* name;
   hal::Fact fact;
@@ -52,9 +77,20 @@ ordered_json device_json(const hal::DeviceInfo& info, const hal::Measurements& m
   json["software"] = info.software;
   json["limits"] = {{"compute_units", info.compute_units},
                     {"lanes_per_subgroup", info.lanes_per_subgroup},
+                    {"min_lanes_per_subgroup", info.min_lanes_per_subgroup},
+                    {"max_lanes_per_subgroup", info.max_lanes_per_subgroup},
+                    {"subgroup_operations", subgroup_operations(info)},
                     {"max_workgroup_invocations", info.max_workgroup_invocations},
+                    {"max_workgroup_size", info.max_workgroup_size},
                     {"max_grid", info.max_grid},
                     {"shared_bytes", info.shared_bytes},
+                    {"shared_bytes_optin", info.shared_bytes_optin},
+                    {"registers_per_workgroup", info.registers_per_workgroup},
+                    {"registers_per_lane", info.registers_per_lane},
+                    {"vector_register_bytes", info.vector_register_bytes},
+                    {"max_scalar_bytes", info.max_scalar_bytes},
+                    {"max_buffers_per_kernel", info.max_buffers_per_kernel},
+                    {"matrix_shapes", matrix_shapes(info)},
                     {"memory_bytes", info.memory_bytes},
                     {"max_allocation_bytes", info.max_allocation_bytes},
                     {"max_storage_range", info.max_storage_range},
@@ -88,6 +124,13 @@ void print_device(const hal::DeviceInfo& info, const hal::Measurements& measured
   fmt::print("  execution   {} units, {} lanes per subgroup, workgroups of up to {}, {} KiB shared\n",
              info.compute_units, info.lanes_per_subgroup, info.max_workgroup_invocations,
              info.shared_bytes / 1024);
+  fmt::print("  kernels     workgroups of up to {}, {} buffers, {} bytes of scalars\n",
+             fmt::join(info.max_workgroup_size, " x "), info.max_buffers_per_kernel, info.max_scalar_bytes);
+  if (const auto operations = subgroup_operations(info); !operations.empty())
+    fmt::print("  subgroups   of {} to {} lanes: {}\n", info.min_lanes_per_subgroup,
+               info.max_lanes_per_subgroup, fmt::join(operations, ", "));
+  if (info.vector_register_bytes > 0) fmt::print("  vectors     of {} bytes\n", info.vector_register_bytes);
+  if (!info.matrix_shapes.empty()) fmt::print("  matrices    {}\n", fmt::join(matrix_shapes(info), ", "));
   fmt::print("  memory      {} MiB, allocations of up to {} MiB, slices of up to {} MiB aligned to {}\n",
              info.memory_bytes >> 20, info.max_allocation_bytes >> 20, info.max_storage_range >> 20,
              info.storage_alignment);

@@ -206,7 +206,15 @@ TEST_CASE("devices tells of every backend and device, as text and as JSON") {
   REQUIRE(json.is_object());
   CHECK(json["backends"].size() >= 2);
   bool found = false;
-  for (const Json& device : json["devices"]) found = found || device["uri"] == "cpu";
+  for (const Json& device : json["devices"]) {
+    found = found || device["uri"] == "cpu";
+    for (const char* part : {"limits", "storage_types", "arithmetic_types", "probe", "quirks", "measured"})
+      CHECK_MESSAGE(device.contains(part), part);
+    CHECK(device["limits"]["max_workgroup_size"].size() == 3);
+    CHECK(device["limits"]["max_buffers_per_kernel"] > 0);
+    CHECK(device["measured"]["copy_bytes_per_second"] > 0);
+    CHECK(device["probe"]["fused_fma"] != "unknown");
+  }
   CHECK(found);
 }
 
