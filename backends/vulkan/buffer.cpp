@@ -122,11 +122,44 @@ Result<HyBuffer*> import_host_pointer(HyDevice& device, const HyHandle& handle) 
   return buffer.release();
 }
 
+VkExternalMemoryHandleTypeFlagBits descriptor_type(std::uint32_t handle_kind) {
+  return handle_kind == HY_HANDLE_DMA_BUF_FD ? VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT
+                                             : VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+}
+
+/// The kind of descriptor that `export_kinds` announces, 0 for none.
+Result<VkExternalMemoryHandleTypeFlags> announced_descriptor(const HyDevice& device, std::uint32_t memory,
+                                                             std::uint32_t export_kinds) {
+  const bool opaque = (export_kinds & (1u << HY_HANDLE_OPAQUE_FD)) != 0;
+  const bool dma_buf = (export_kinds & (1u << HY_HANDLE_DMA_BUF_FD)) != 0;
+  if (!opaque && !dma_buf) return 0;
+  const bool offered = dma_buf ? device.facts.buffers_as_dma_buf : device.facts.extensions.external_memory_fd;
+  if (memory != HY_MEMORY_DEVICE || !offered || (opaque && dma_buf))
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("vulkan: buffer_create: {} gives out device memory as one kind of descriptor: an "
+                    "opaque one ({}) or a DMA-buf ({}); copy instead",
+                    device.facts.name, device.facts.extensions.external_memory_fd ? "offered" : "not offered",
+                    device.facts.buffers_as_dma_buf ? "offered" : "not offered"));
+  return descriptor_type(dma_buf ? HY_HANDLE_DMA_BUF_FD : HY_HANDLE_OPAQUE_FD);
+}
+
 Result<HyBuffer*> import_descriptor(HyDevice& device, const HyHandle& handle) {
   if (!device.facts.extensions.external_memory_fd)
     return fail(ErrorCode::unsupported,
                 "vulkan: buffer_import of a descriptor needs VK_KHR_external_memory_fd");
-  constexpr auto type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  const bool dma_buf = handle.kind == HY_HANDLE_DMA_BUF_FD;
+  if (dma_buf && (!device.facts.buffers_as_dma_buf || !device.vk.GetMemoryFdPropertiesKHR))
+    return fail(ErrorCode::unsupported,
+                fmt::format("vulkan: buffer_import: {} takes no DMA-buf as storage buffer; give an opaque "
+                            "descriptor or copy",
+                            device.facts.name));
+  if (handle.fd < 0 || !handle.bytes)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("vulkan: buffer_import: descriptor {} of {} bytes; give an open one and the "
+                            "buffer's extent",
+                            handle.fd, handle.bytes));
+  const auto type = descriptor_type(handle.kind);
   std::uint64_t whole = round_up(handle.offset + handle.bytes, 16);  // as `create_buffer` made it
   OwnedBuffer buffer = new_buffer(device, handle.bytes);
   buffer->base = handle.offset;
@@ -135,7 +168,14 @@ Result<HyBuffer*> import_descriptor(HyDevice& device, const HyHandle& handle) {
   HALYARD_TRY(make_vulkan_buffer(*buffer, whole, &external));
   VkMemoryRequirements requirements;
   device.vk.GetBufferMemoryRequirements(device.handle, buffer->handle, &requirements);
-  HALYARD_ASSIGN(std::uint32_t memory_type, memory_type_among(device, requirements.memoryTypeBits));
+  std::uint32_t allowed = requirements.memoryTypeBits;
+  if (dma_buf) {  // an opaque one is of the type that its maker chose, which the same driver chooses again
+    VkMemoryFdPropertiesKHR properties{.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};
+    HALYARD_TRY(device.check("vkGetMemoryFdPropertiesKHR", device.vk.GetMemoryFdPropertiesKHR(
+                                                               device.handle, type, handle.fd, &properties)));
+    allowed &= properties.memoryTypeBits;
+  }
+  HALYARD_ASSIGN(std::uint32_t memory_type, memory_type_among(device, allowed));
   VkImportMemoryFdInfoKHR import{
       .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR, .handleType = type, .fd = handle.fd};
   HALYARD_TRY(attach_memory(*buffer, requirements.size, memory_type, &import));
@@ -157,7 +197,7 @@ Result<HyBuffer*> import_vulkan_buffer(HyDevice& device, const HyHandle& handle)
 }  // namespace
 
 Result<HyBuffer*> create_buffer(HyDevice& device, std::uint64_t bytes, std::uint32_t memory,
-                                bool exportable) {
+                                VkExternalMemoryHandleTypeFlags exported_as) {
   // Drivers may accept more than their limits and fail later (lavapipe does): the limit is checked here.
   if (bytes > device.facts.info.max_allocation_bytes)
     return fail(
@@ -166,20 +206,19 @@ Result<HyBuffer*> create_buffer(HyDevice& device, std::uint64_t bytes, std::uint
                     bytes, device.facts.name, device.facts.info.max_allocation_bytes));
   OwnedBuffer buffer = new_buffer(device, bytes);
   buffer->usable_bytes = round_up(bytes, 16);
-  constexpr auto handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
   VkExternalMemoryBufferCreateInfo external{.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-                                            .handleTypes = handle_type};
+                                            .handleTypes = exported_as};
   VkExportMemoryAllocateInfo exported{.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
-                                      .handleTypes = handle_type};
-  buffer->is_exportable = exportable;
-  HALYARD_TRY(make_vulkan_buffer(*buffer, buffer->usable_bytes, exportable ? &external : nullptr));
+                                      .handleTypes = exported_as};
+  buffer->exported_as = exported_as;
+  HALYARD_TRY(make_vulkan_buffer(*buffer, buffer->usable_bytes, exported_as ? &external : nullptr));
   VkMemoryRequirements requirements;
   device.vk.GetBufferMemoryRequirements(device.handle, buffer->handle, &requirements);
   std::uint32_t type = device.facts.memory_types[memory];
   if (!(requirements.memoryTypeBits & (1u << type))) {
     HALYARD_ASSIGN(type, memory_type_among(device, requirements.memoryTypeBits));
   }
-  HALYARD_TRY(attach_memory(*buffer, requirements.size, type, exportable ? &exported : nullptr));
+  HALYARD_TRY(attach_memory(*buffer, requirements.size, type, exported_as ? &exported : nullptr));
   if (device.facts.is_mappable(type)) HALYARD_TRY(map(*buffer));
   return buffer.release();
 }
@@ -195,13 +234,8 @@ HyStatus buffer_create(HyDevice* device, const HyBufferDesc* desc, HyBuffer** bu
       return fail(ErrorCode::out_of_memory,
                   fmt::format("vulkan: buffer_create of {} bytes: simulated lack of memory", desc->bytes));
     std::uint32_t exports = read_sized(desc).export_kinds;
-    bool by_descriptor = (exports & (1u << HY_HANDLE_OPAQUE_FD)) != 0;
-    bool possible = device->facts.extensions.external_memory_fd && desc->memory == HY_MEMORY_DEVICE;
-    if ((exports & (1u << HY_HANDLE_DMA_BUF_FD)) != 0 || (by_descriptor && !possible))
-      return fail(ErrorCode::unsupported,
-                  "vulkan: buffer_create: descriptors are exported as opaque ones, of device memory, where "
-                  "VK_KHR_external_memory_fd is there");
-    HALYARD_ASSIGN(*buffer, create_buffer(*device, desc->bytes, desc->memory, by_descriptor));
+    HALYARD_ASSIGN(const auto exported_as, announced_descriptor(*device, desc->memory, exports));
+    HALYARD_ASSIGN(*buffer, create_buffer(*device, desc->bytes, desc->memory, exported_as));
     return {};
   });
 }
@@ -231,7 +265,8 @@ HyStatus buffer_import(HyDevice* device, const HyHandle* handle, HyBuffer** buff
         HALYARD_ASSIGN(*buffer, import_host_pointer(*device, *handle));
         return {};
       }
-      case HY_HANDLE_OPAQUE_FD: {
+      case HY_HANDLE_OPAQUE_FD:
+      case HY_HANDLE_DMA_BUF_FD: {
         HALYARD_ASSIGN(*buffer, import_descriptor(*device, *handle));
         return {};
       }
@@ -240,11 +275,10 @@ HyStatus buffer_import(HyDevice* device, const HyHandle* handle, HyBuffer** buff
         return {};
       }
       default:
-        return fail(
-            ErrorCode::unsupported,
-            fmt::format("vulkan: buffer_import takes host pointers, opaque file descriptors and VkBuffers, "
-                        "not handles of kind {}",
-                        handle->kind));
+        return fail(ErrorCode::unsupported,
+                    fmt::format("vulkan: buffer_import takes host pointers, file descriptors and VkBuffers, "
+                                "not handles of kind {}",
+                                handle->kind));
     }
   });
 }
@@ -258,11 +292,12 @@ HyStatus buffer_export(HyBuffer* buffer, HyHandle* handle, HyError* error) {
       handle->offset = buffer->base;
       return {};
     }
-    if (handle->kind == HY_HANDLE_OPAQUE_FD && buffer->is_exportable) {
+    const bool descriptor = handle->kind == HY_HANDLE_OPAQUE_FD || handle->kind == HY_HANDLE_DMA_BUF_FD;
+    if (descriptor && buffer->exported_as == descriptor_type(handle->kind)) {
       HyDevice& device = *buffer->device;
       VkMemoryGetFdInfoKHR info{.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
                                 .memory = buffer->memory,
-                                .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+                                .handleType = descriptor_type(handle->kind)};
       return device.check("vkGetMemoryFdKHR", device.vk.GetMemoryFdKHR(device.handle, &info, &handle->fd));
     }
     if (handle->kind == HY_HANDLE_HOST_POINTER && buffer->host) {

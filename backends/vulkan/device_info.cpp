@@ -161,6 +161,7 @@ void read_extensions(const std::vector<VkExtensionProperties>& present, Extensio
   extensions.push_descriptor = has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
   extensions.memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
   extensions.external_memory_fd = has(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  extensions.external_memory_dma_buf = has(VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME);
   extensions.external_memory_host = has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   extensions.external_semaphore_fd = has(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
   extensions.subgroup_size_control = has(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
@@ -301,6 +302,20 @@ bool shares_timelines(const InstanceFunctions& vk, VkPhysicalDevice physical) {
   return (properties.externalSemaphoreFeatures & both) == both;
 }
 
+/// An extension offered says nothing of buffers: it may be there for images alone.
+bool shares_buffers_as_dma_buf(const InstanceFunctions& vk, VkPhysicalDevice physical) {
+  const VkPhysicalDeviceExternalBufferInfo info{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+      .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT};
+  VkExternalBufferProperties properties{.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+  vk.GetPhysicalDeviceExternalBufferProperties(physical, &info, &properties);
+  constexpr VkExternalMemoryFeatureFlags both =
+      VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+  return (properties.externalMemoryProperties.externalMemoryFeatures & both) == both;
+}
+
 Status describe_device(const Instance& instance, VkPhysicalDevice physical, DeviceFacts& facts) {
   const InstanceFunctions& vk = instance.vk();
   auto present = extensions_of(instance, physical);
@@ -324,6 +339,9 @@ Status describe_device(const Instance& instance, VkPhysicalDevice physical, Devi
   facts.host_pointer_alignment = properties.memory_host.minImportedHostPointerAlignment;
 
   facts.timelines_as_fd = facts.extensions.external_semaphore_fd && shares_timelines(vk, physical);
+  facts.buffers_as_dma_buf = facts.extensions.external_memory_fd &&
+                             facts.extensions.external_memory_dma_buf &&
+                             shares_buffers_as_dma_buf(vk, physical);
 
   FeatureChain features;
   features.link(facts.extensions.subgroup_size_control);
@@ -410,6 +428,8 @@ void restrict_to_enabled(const void* chain, const char* const* names, std::uint3
     std::strncpy(given[i].extensionName, names[i], VK_MAX_EXTENSION_NAME_SIZE - 1);
   read_extensions(given, facts.extensions);
   facts.timelines_as_fd = facts.timelines_as_fd && facts.extensions.external_semaphore_fd;
+  facts.buffers_as_dma_buf = facts.buffers_as_dma_buf && facts.extensions.external_memory_fd &&
+                             facts.extensions.external_memory_dma_buf;
 }
 
 void fill_info(DeviceFacts& facts) {

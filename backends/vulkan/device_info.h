@@ -24,6 +24,7 @@ struct Features {
 struct Extensions {
   bool push_descriptor = false;
   bool external_memory_fd = false;
+  bool external_memory_dma_buf = false;
   bool memory_budget = false;
   bool external_memory_host = false;
   bool external_semaphore_fd = false;
@@ -37,6 +38,8 @@ struct DeviceFacts {
   VkPhysicalDeviceMemoryProperties memory{};
   Features features;
   Extensions extensions;
+  /// Storage buffers can be given out, and taken, as DMA-buf descriptors.
+  bool buffers_as_dma_buf = false;
   /// Timeline semaphores can be given out, and taken, as opaque file descriptors.
   bool timelines_as_fd = false;
   std::uint32_t compute_family = 0;

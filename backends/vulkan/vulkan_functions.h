@@ -20,6 +20,7 @@
   required(GetPhysicalDeviceProperties)                \
   required(GetPhysicalDeviceProperties2)               \
   required(GetPhysicalDeviceExternalSemaphoreProperties) \
+  required(GetPhysicalDeviceExternalBufferProperties) \
   required(GetPhysicalDeviceFeatures2)                 \
   required(GetPhysicalDeviceMemoryProperties2)         \
   required(GetPhysicalDeviceQueueFamilyProperties)     \
@@ -83,6 +84,7 @@
   required(CmdWriteTimestamp)                          \
   optional(CmdPushDescriptorSetKHR)                    \
   optional(GetMemoryFdKHR)                             \
+  optional(GetMemoryFdPropertiesKHR)                   \
   optional(GetSemaphoreFdKHR)                          \
   optional(ImportSemaphoreFdKHR)                       \
   optional(GetMemoryHostPointerPropertiesEXT)
