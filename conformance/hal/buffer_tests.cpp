@@ -173,6 +173,27 @@ TEST_CASE("memory announced for export is shared with a second device, or the de
   });
 }
 
+TEST_CASE("memory not announced gives no descriptor, and what is no descriptor is not taken for memory") {
+  on_every_device([](Rig& rig) {
+    auto plain = rig.words(counting(64));
+    for (std::uint32_t kind :
+         std::initializer_list<std::uint32_t>{HY_HANDLE_OPAQUE_FD, HY_HANDLE_DMA_BUF_FD}) {
+      CAPTURE(kind);
+      auto given = plain->export_memory(kind);
+      REQUIRE(!given);
+      CHECK_MESSAGE(given.error().code == ErrorCode::unsupported, given.error().message);
+      auto taken = rig.device->import_memory(
+          HyHandle{.size = sizeof(HyHandle), .kind = kind, .fd = -1, .bytes = 4096});
+      REQUIRE(!taken);
+      CHECK_MESSAGE(
+          (taken.error().code == ErrorCode::unsupported || taken.error().code == ErrorCode::invalid_argument),
+          taken.error().message);
+    }
+    must(rig.device->status());
+    CHECK(rig.read(plain) == counting(64));
+  });
+}
+
 TEST_CASE("more memory than there is gives an error that tells how much was asked, held and free") {
   on_every_device([](Rig& rig) {
     auto kept = rig.words(counting(16));
