@@ -32,8 +32,10 @@ TEST_CASE("a device tells what schedules need") {
   CHECK(device.info.storage_alignment >= 16);
   CHECK(device.info.max_allocation_bytes >= 1u << 30);
   CHECK((device.info.arithmetic_types & (1u << 11)) != 0);
-  REQUIRE(device.info.module_format_count == 1);
-  CHECK(std::string(device.info.module_formats[0]) == "spirv");
+  // Compiled pipelines are the cheaper form.
+  REQUIRE(device.info.module_format_count == 2);
+  CHECK(std::string(device.info.module_formats[0]) == "vulkan-pipelines");
+  CHECK(std::string(device.info.module_formats[1]) == "spirv");
 }
 
 TEST_CASE("an unknown property and an unknown device are not found, and the message lists what there is") {
