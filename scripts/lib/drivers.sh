@@ -138,5 +138,6 @@ driver_environment() {
   echo "VK_DRIVER_FILES=$files"
   echo "VK_ICD_FILENAMES=$files"
   # Two Mesas must not read each other's compiled shaders.
+  mkdir -p "$root/build/mesa-cache/$1"  # Mesa makes no parents
   echo "MESA_SHADER_CACHE_DIR=$root/build/mesa-cache/$1"
 }
