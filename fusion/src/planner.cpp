@@ -74,6 +74,7 @@ class Planner {
   void adopt(GroupId group);
   std::optional<double> gain_of_recomputing(GroupId group);
   std::vector<GroupId> run_order() const;
+  std::optional<std::string> triple_reason(const GroupSet& pair);
   std::string boundary_reason(GroupId producer, GroupId consumer);
   ClusterCost unfused(const std::vector<NodeId>& members);
 
@@ -372,12 +373,33 @@ std::string without_kernel_name(const std::string& reason) {
   return end == std::string::npos ? reason : reason.substr(end + 2);
 }
 
+/// A product and a reduction fuse with a second product or not at all: why not, where such a one stands
+/// beside them.
+std::optional<std::string> Planner::triple_reason(const GroupSet& pair) {
+  if (!product_beside_reduction(pair[0], pair[1])) return std::nullopt;
+  std::set<GroupId> third;
+  for (GroupId group : pair) {
+    third.merge(readers(group));
+    third.merge(writers(group));
+  }
+  for (GroupId other : nearest(pair[0], third)) {
+    GroupSet triple{pair[0], pair[1], other};
+    if (other == pair[0] || other == pair[1] || too_many(triple)) continue;
+    if (trial(GroupSet{other}).cluster && trial(GroupSet{other}).cluster->pattern != Pattern::contraction)
+      continue;
+    std::sort(triple.begin(), triple.end());
+    if (const Trial& whole = trial(triple); !whole.cluster) return whole.reason;
+  }
+  return std::nullopt;
+}
+
 std::string Planner::boundary_reason(GroupId producer, GroupId consumer) {
   GroupSet pair{std::min(producer, consumer), std::max(producer, consumer)};
   if (too_many(pair)) return fmt::format("as one it would have more than {} operations", most_members);
   if (makes_cycle(pair)) return "another kernel lies between the two: as one they would wait for themselves";
   const Trial& merged = trial(pair);
-  if (!merged.cluster) return "not one kernel: " + without_kernel_name(merged.reason);
+  if (!merged.cluster)
+    return "not one kernel: " + without_kernel_name(triple_reason(pair).value_or(merged.reason));
   double apart = trial(GroupSet{producer}).seconds() + trial(GroupSet{consumer}).seconds();
   return fmt::format("slower as one: {:.2f} us against {:.2f} us apart", merged.seconds() * 1e6, apart * 1e6);
 }

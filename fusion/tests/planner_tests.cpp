@@ -119,6 +119,17 @@ TEST_CASE("every boundary kept has a reason") {
   for (const Boundary& boundary : plan.boundaries) CHECK(!boundary.reason.empty());
 }
 
+TEST_CASE("attention whose rows do not fit on chip is split, and the boundary says so") {
+  const Plan plan = planned(samples::attention(1, 2048), "lavapipe");
+  CHECK(Inspector(plan).count(Pattern::attention) == 0);
+  CHECK(Inspector(planned(samples::attention(1, 64), "lavapipe")).count(Pattern::attention) == 1);
+  bool told = false;
+  for (const Boundary& boundary : plan.boundaries) {
+    told = told || boundary.reason.find("does not fit on") != std::string::npos;
+  }
+  CHECK(told);
+}
+
 TEST_CASE("without fusion every primitive is a kernel of its own") {
   Plan plan = planned(samples::softmax(), "cpu-avx2", ops::Fusion::off);
   CHECK(plan.clusters.size() == 5);

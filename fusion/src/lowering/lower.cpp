@@ -56,8 +56,10 @@ Result<std::vector<Schedule>> candidate_schedules(const TileProgram& program, co
   HALYARD_ASSIGN(const Door* door, door_for(program, pattern));
   std::vector<Schedule> schedules = door->schedules(program, binding, profile);
   if (schedules.empty())
-    return fail(ErrorCode::unsupported, fmt::format("kernel {}: no schedule of the {} pattern fits {}",
-                                                    program.name, name(pattern), profile.name));
+    return fail(ErrorCode::unsupported,
+                fmt::format("kernel {}: as one {} kernel it does not fit on {}, whose workgroups share "
+                            "{} bytes",
+                            program.name, name(pattern), profile.name, profile.shared_bytes));
   return schedules;
 }
 
