@@ -59,6 +59,10 @@ class Tally(unittest.TestCase):
         output = "Validation Error: [ VUID-vkCmdDispatch-None-02697 ] Object 0\n" + self.SUMMARY.format(3, 3, 0, 0)
         self.assertEqual(self.run_tally(self.case("run", output)), ("3 passed, 1 failed", 1))
 
+    def test_a_fault_of_the_validation_layer_itself_is_not_the_programs(self):
+        output = "Validation Error: [ UNASSIGNED-VkSemaphore-state-timeout ] Object 0\n" + self.SUMMARY.format(3, 3, 0, 0)
+        self.assertEqual(self.run_tally(self.case("run", output)), ("3 passed, 0 failed", 0))
+
     def test_no_test_at_all_is_a_failure(self):
         with tempfile.NamedTemporaryFile() as file:
             result = subprocess.run([sys.executable, str(SCRIPTS / "lib/tally.py"), "total"],
