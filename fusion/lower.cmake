@@ -2,6 +2,7 @@
 set(halyard_lower_sources
   src/classify.cpp
   src/device_profile.cpp
+  src/element_cost.cpp
   src/lowering/argument_fold.cpp
   src/lowering/axes.cpp
   src/lowering/evaluate.cpp

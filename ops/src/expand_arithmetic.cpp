@@ -53,6 +53,12 @@ Expr inverted(Expr x) {
 Expr not_a_number(Expr x) {
   return ne(x, x);
 }
+Expr infinite(Expr x) {
+  return eq(x.unary(Op::abs), std::numeric_limits<double>::infinity());
+}
+Expr finite(Expr x) {
+  return lt(x.unary(Op::abs), std::numeric_limits<double>::infinity());
+}
 
 // A zero keeps its sign and a NaN stays: both are the last alternative.
 Expr sign_of(Expr x) {
@@ -75,37 +81,17 @@ Expr product(Expr a, Expr b) {
   return a * b;
 }
 
-namespace {
-
-Expr is_zero(Expr x) {
-  return eq(x, 0);
-}
-
-// Whether the divisor is −1, for which MIN / −1 must wrap (and a remainder is 0 without dividing).
-Expr is_minus_one(Expr x) {
-  return eq(x, -1);
-}
-
-}  // namespace
-
 // Integers: x / 0 = −1 (all bits one), MIN / −1 = MIN.
 Expr quotient(Expr a, Expr b) {
   if (is_float(a.element())) return a / b;
   if (!is_signed(a.element())) {
-    Expr zero = is_zero(b);
+    Expr zero = eq(b, 0);
     return select(zero, a.like_bits(~0ull), a / select(zero, b.like(1), b));
   }
-  Expr zero = is_zero(b);
-  Expr minus_one = is_minus_one(b);
+  Expr zero = eq(b, 0);
+  Expr minus_one = eq(b, -1);
   Expr divided = a / select(zero | minus_one, b.like(1), b);
   return select(zero, a.like(-1), select(minus_one, -a, divided));
-}
-
-// Integers: the sign of the dividend; x rem 0 = x, MIN rem −1 = 0.
-Expr remainder_of(Expr a, Expr b) {
-  Expr zero = is_zero(b);
-  Expr unsafe = is_signed(a.element()) ? zero | is_minus_one(b) : zero;
-  return select(zero, a, a.binary(Op::rem, select(unsafe, b.like(1), b)));
 }
 
 // NaN propagates. Equal operands differ in bits only as −0 and +0: the larger has the bits both share.

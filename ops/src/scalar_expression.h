@@ -178,11 +178,12 @@ Expr reciprocal_of(Expr x);
 Expr rectified(Expr x);
 Expr inverted(Expr x);
 Expr not_a_number(Expr x);
+Expr infinite(Expr x);
+Expr finite(Expr x);
 Expr sum_of(Expr a, Expr b);
 Expr difference(Expr a, Expr b);
 Expr product(Expr a, Expr b);
 Expr quotient(Expr a, Expr b);
-Expr remainder_of(Expr a, Expr b);
 Expr conjunction(Expr a, Expr b);
 Expr disjunction(Expr a, Expr b);
 Expr exclusive_or(Expr a, Expr b);
@@ -205,12 +206,29 @@ program::ValueId converted(program::Builder&, std::span<const program::ValueId>,
 program::ValueId reinterpreted(program::Builder&, std::span<const program::ValueId>, const Attributes&,
                                const NumericClass&);
 
-// ---- (expand_functions.cpp)
+// ---- (expand_exponential.cpp)
+Expr exponential_of_two(Expr x);
+Expr exponential_minus_one(Expr x);
+Expr hyperbolic_sine(Expr x);
+Expr hyperbolic_cosine(Expr x);
 Expr hyperbolic_tangent(Expr x);
 Expr error_function(Expr x);
+Expr logistic(Expr x);
+// ---- (expand_logarithm.cpp)
+Expr logarithm_to_two(Expr x);
+Expr logarithm_of_one_plus(Expr x);
+// ---- (expand_angle.cpp)
 Expr sine(Expr x);
 Expr cosine(Expr x);
-Expr logistic(Expr x);
+Expr tangent(Expr x);
+Expr arc_sine(Expr x);
+Expr arc_cosine(Expr x);
+Expr arc_tangent(Expr x);
+Expr arc_tangent_of_two(Expr y, Expr x);
+// ---- (expand_remainder.cpp)
+Expr remainder_of(Expr a, Expr b);
+Expr floor_quotient(Expr a, Expr b);
+Expr modulo(Expr a, Expr b);
 /// (expand_power.cpp)
 Expr power(Expr a, Expr b);
 

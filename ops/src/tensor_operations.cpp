@@ -207,18 +207,39 @@ HALYARD_TENSOR_FUNCTION(sqrt)
 HALYARD_TENSOR_FUNCTION(rsqrt)
 HALYARD_TENSOR_FUNCTION(reciprocal)
 HALYARD_TENSOR_FUNCTION(exp)
+HALYARD_TENSOR_FUNCTION(exp2)
+HALYARD_TENSOR_FUNCTION(expm1)
 HALYARD_TENSOR_FUNCTION(log)
-HALYARD_TENSOR_FUNCTION(tanh)
-HALYARD_TENSOR_FUNCTION(erf)
+HALYARD_TENSOR_FUNCTION(log2)
+HALYARD_TENSOR_FUNCTION(log1p)
 HALYARD_TENSOR_FUNCTION(sin)
 HALYARD_TENSOR_FUNCTION(cos)
+HALYARD_TENSOR_FUNCTION(tan)
+HALYARD_TENSOR_FUNCTION(asin)
+HALYARD_TENSOR_FUNCTION(acos)
+HALYARD_TENSOR_FUNCTION(atan)
+HALYARD_TENSOR_FUNCTION(sinh)
+HALYARD_TENSOR_FUNCTION(cosh)
+HALYARD_TENSOR_FUNCTION(tanh)
+HALYARD_TENSOR_FUNCTION(erf)
 HALYARD_TENSOR_FUNCTION(sigmoid)
 HALYARD_TENSOR_FUNCTION(relu)
 HALYARD_TENSOR_FUNCTION(is_nan)
+HALYARD_TENSOR_FUNCTION(is_inf)
+HALYARD_TENSOR_FUNCTION(is_finite)
 #undef HALYARD_TENSOR_FUNCTION
 
 Tensor pow(const Tensor& a, const Tensor& b) {
   return binary(Primitive::pow, a, b);
+}
+Tensor atan2(const Tensor& y, const Tensor& x) {
+  return binary(Primitive::atan2, y, x);
+}
+Tensor floor_divide(const Tensor& a, const Tensor& b) {
+  return binary(Primitive::floor_div, a, b);
+}
+Tensor mod(const Tensor& a, const Tensor& b) {
+  return binary(Primitive::mod, a, b);
 }
 Tensor minimum(const Tensor& a, const Tensor& b) {
   return binary(Primitive::min, a, b);

@@ -52,6 +52,57 @@ TEST_CASE("max and min order infinities and negative numbers") {
   CHECK(values_of<float>(run(Primitive::min, {left, right})) == std::vector<float>{-infinity, -2, 1, -4});
 }
 
+TEST_CASE("atan2 has IEEE 754's values at zeros and infinities, and NaN propagates") {
+  constexpr float pi = 0x1.921fb6p+1f;
+  HostTensor y =
+      vector_of<float>({0, -0.0f, 0, -0.0f, 1, -1, infinity, infinity, -infinity, 1, -1, infinity, nan, 1});
+  HostTensor x = vector_of<float>(
+      {0, 0, -0.0f, -1, 0, -0.0f, infinity, -infinity, -infinity, infinity, -infinity, 1, 1, nan});
+  std::vector<float> wanted{0, -0.0f, pi,    -pi, pi / 2, -pi / 2, pi / 4, 3 * (pi / 4), -3 * (pi / 4),
+                            0, -pi,   pi / 2};
+  auto angles = values_of<float>(run(Primitive::atan2, {y, x}));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    INFO("case " << i);
+    CHECK(angles[i] == wanted[i]);
+    CHECK(std::signbit(angles[i]) == std::signbit(wanted[i]));
+  }
+  CHECK(std::isnan(angles[12]));
+  CHECK(std::isnan(angles[13]));
+}
+
+TEST_CASE(
+    "floor_div rounds toward -inf and mod has the divisor's sign; by zero they give -1 and the dividend") {
+  HostTensor a = vector_of<std::int32_t>({7, -7, 7, -7, 6, 5, int_min, -6});
+  HostTensor b = vector_of<std::int32_t>({2, 2, -2, -2, -3, 0, -1, 3});
+  CHECK(values_of<std::int32_t>(run(Primitive::floor_div, {a, b})) ==
+        std::vector<std::int32_t>{3, -4, -4, 3, -2, -1, int_min, -2});
+  CHECK(values_of<std::int32_t>(run(Primitive::mod, {a, b})) ==
+        std::vector<std::int32_t>{1, 1, -1, -1, 0, 5, 0, 0});
+  HostTensor u = vector_of<std::uint8_t>({7, 9});
+  HostTensor v = vector_of<std::uint8_t>({2, 0});
+  CHECK(values_of<std::uint8_t>(run(Primitive::floor_div, {u, v})) == std::vector<std::uint8_t>{3, 255});
+  CHECK(values_of<std::uint8_t>(run(Primitive::mod, {u, v})) == std::vector<std::uint8_t>{1, 9});
+  CHECK(values_of<float>(run(Primitive::floor_div, {vector_of<float>({7, -7}), vector_of<float>({2, 2})})) ==
+        std::vector<float>{3, -4});
+}
+
+TEST_CASE("rem of floats by zero or of infinity is NaN, by infinity the dividend") {
+  HostTensor a = vector_of<float>({1, infinity, 5.5f, -5.5f, -0.0f});
+  HostTensor b = vector_of<float>({0, 2, infinity, 2, 2});
+  auto rests = values_of<float>(run(Primitive::rem, {a, b}));
+  CHECK(std::isnan(rests[0]));
+  CHECK(std::isnan(rests[1]));
+  CHECK(rests[2] == 5.5f);
+  CHECK(rests[3] == -1.5f);
+  CHECK(std::signbit(rests[4]));
+}
+
+TEST_CASE("is_inf and is_finite tell infinities, NaN and numbers apart") {
+  HostTensor x = vector_of<float>({1, infinity, -infinity, nan});
+  CHECK(doubles_of(run(Primitive::is_inf, {x})) == std::vector<double>{0, 1, 1, 0});
+  CHECK(doubles_of(run(Primitive::is_finite, {x})) == std::vector<double>{1, 0, 0, 0});
+}
+
 TEST_CASE("relu keeps NaN and turns -0 into +0") {
   auto values = values_of<float>(run(Primitive::relu, {vector_of<float>({nan, -0.0f, -1, 2, infinity})}));
   CHECK(std::isnan(values[0]));

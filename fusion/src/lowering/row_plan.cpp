@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "element_cost.h"
 #include "lowering/axes.h"
 
 namespace halyard::fusion::lowering {
@@ -19,37 +20,20 @@ std::vector<TileId> ReductionPass::roots(const TileProgram& tiles) const {
 
 namespace {
 
-/// Rough cost of one element of an operation, in units of a simple one.
-int cost_of(const TileValue& value) {
+/// Slots of a lane for one element of a value.
+double cost_of(const TileProgram& tiles, const TileValue& value) {
   if (value.op == TileOp::load) {
     bool gathers = std::any_of(value.access.terms.begin(), value.access.terms.end(),
                                [](const IndexTerm& term) { return !term.axis; });
     return gathers ? 4 : 1;
   }
   if (value.op != TileOp::elementwise) return 0;
-  switch (value.primitive) {
-    case ops::Primitive::exp:
-    case ops::Primitive::log:
-    case ops::Primitive::tanh:
-    case ops::Primitive::erf:
-    case ops::Primitive::sin:
-    case ops::Primitive::cos:
-    case ops::Primitive::sigmoid:
-    case ops::Primitive::pow:
-      return 12;
-    case ops::Primitive::div:
-    case ops::Primitive::rem:
-    case ops::Primitive::sqrt:
-    case ops::Primitive::rsqrt:
-    case ops::Primitive::reciprocal:
-      return 4;
-    default:
-      return 1;
-  }
+  ElementType operand = value.operands.empty() ? value.type : tiles.values[index(value.operands.back())].type;
+  return element_slots(value.primitive, operand, value.type);
 }
 
 /// Below this, computing a value again is no dearer than keeping it.
-constexpr int keep_from_cost = 3;
+constexpr double keep_from_cost = 3;
 
 class Planner {
  public:
@@ -114,12 +98,12 @@ class Planner {
   }
 
   void find_costs() {
-    constexpr int most = 1 << 20;
+    constexpr double most = 1 << 20;
     costs_.assign(tiles_.values.size(), 0);
     for (std::size_t v = 0; v < tiles_.values.size(); ++v) {
       const TileValue& value = tiles_.values[v];
       if ((value.axes & set_of(plan_.reduced)).empty()) continue;  // had once per row
-      int cost = cost_of(value);
+      double cost = cost_of(tiles_, value);
       for (TileId operand : value.operands) cost += costs_[index(operand)];
       costs_[v] = std::min(cost, most);
     }
@@ -129,7 +113,7 @@ class Planner {
   ReductionPlan& plan_;
   std::vector<std::size_t> levels_;
   std::vector<int> first_pass_;
-  std::vector<int> costs_;
+  std::vector<double> costs_;
 };
 
 }  // namespace

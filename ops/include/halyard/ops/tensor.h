@@ -203,15 +203,33 @@ Tensor sqrt(const Tensor& x);
 Tensor rsqrt(const Tensor& x);
 Tensor reciprocal(const Tensor& x);
 Tensor exp(const Tensor& x);
+Tensor exp2(const Tensor& x);
+Tensor expm1(const Tensor& x);
 Tensor log(const Tensor& x);
-Tensor tanh(const Tensor& x);
-Tensor erf(const Tensor& x);
+Tensor log2(const Tensor& x);
+Tensor log1p(const Tensor& x);
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
+Tensor tan(const Tensor& x);
+Tensor asin(const Tensor& x);
+Tensor acos(const Tensor& x);
+Tensor atan(const Tensor& x);
+Tensor sinh(const Tensor& x);
+Tensor cosh(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor erf(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
 Tensor relu(const Tensor& x);
 Tensor is_nan(const Tensor& x);
+Tensor is_inf(const Tensor& x);
+Tensor is_finite(const Tensor& x);
 Tensor pow(const Tensor& a, const Tensor& b);
+/// The angle of the point (x, y).
+Tensor atan2(const Tensor& y, const Tensor& x);
+/// Toward −inf.
+Tensor floor_divide(const Tensor& a, const Tensor& b);
+/// With the sign of b, as Python's %; the operator % gives the sign of a, as in C++.
+Tensor mod(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor fma(const Tensor& a, const Tensor& b, const Tensor& c);
