@@ -36,8 +36,7 @@ halyard_add_test(gpu_kernels
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/tests/gpu_compilers.cpp
     ${CMAKE_CURRENT_LIST_DIR}/tests/gpu_kernel_tests.cpp
-    ${CMAKE_CURRENT_LIST_DIR}/tests/sample_graphs.cpp
-  LIBRARIES halyard_emit_c halyard_fusion nlohmann_json::nlohmann_json fmt::fmt ${CMAKE_DL_LIBS})
+  LIBRARIES halyard_emit_c halyard_fusion halyard_fusion_samples nlohmann_json::nlohmann_json fmt::fmt ${CMAKE_DL_LIBS})
 if(TARGET gpu_kernels_tests)
   target_compile_definitions(gpu_kernels_tests PRIVATE
     HALYARD_TEST_PROFILES="${CMAKE_CURRENT_LIST_DIR}/tests/profiles")

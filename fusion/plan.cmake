@@ -32,19 +32,24 @@ halyard_add_library(halyard_fusion
     src/probe_run.cpp
     src/simplify.cpp
     src/trials.cpp
+    src/unrepeat_products.cpp
     src/weight_store.cpp
   LIBRARIES halyard_ops halyard_hal halyard_program halyard_lower
   PRIVATE_LIBRARIES halyard_emit_llvm halyard_emit_spirv halyard_emit_c fmt::fmt nlohmann_json::nlohmann_json
     PkgConfig::xxhash Threads::Threads)
+
+# Graphs that fusion's tests and the conformance suite share.
+add_library(halyard_fusion_samples STATIC samples/sample_graphs.cpp)
+target_include_directories(halyard_fusion_samples PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/samples/include)
+target_link_libraries(halyard_fusion_samples PUBLIC halyard_ops PRIVATE halyard_compile_options)
 
 halyard_add_test(fusion
   SOURCES
     tests/executable_tests.cpp
     tests/interpret_plan.cpp
     tests/planner_tests.cpp
-    tests/sample_graphs.cpp
     tests/simplify_tests.cpp
-  LIBRARIES halyard_fusion nlohmann_json::nlohmann_json)
+  LIBRARIES halyard_fusion halyard_fusion_samples nlohmann_json::nlohmann_json)
 if(TARGET fusion_tests)
   target_include_directories(fusion_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
   target_compile_definitions(fusion_tests PRIVATE

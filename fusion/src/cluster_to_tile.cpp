@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include "axis_factors.h"
@@ -403,7 +404,13 @@ Result<Tile> Translator::contraction(NodeId id, const Position& position) {
   if (builder_.type(left) != wide) left = builder_.elementwise(Primitive::cast, {left}, wide);
   if (builder_.type(right) != wide) right = builder_.elementwise(Primitive::cast, {right}, wide);
   Tile product = builder_.elementwise(Primitive::mul, {left, right});
-  if (is_float(wide)) product = builder_.elementwise(Primitive::add, {product, builder_.constant(wide, 0)});
+  // The chain starts at +0, to which a product of −0 adds up to +0. Said so, and not as an addition: lavapipe
+  // drops that of a constant 0.
+  if (is_float(wide)) {
+    const Tile zero = builder_.constant(wide, 0);
+    product = builder_.elementwise(Primitive::select,
+                                   {builder_.elementwise(Primitive::eq, {product, zero}), zero, product});
+  }
   if (wide != source.element) product = builder_.elementwise(Primitive::cast, {product}, source.element);
   return product;
 }
@@ -416,14 +423,20 @@ Result<Tile> Translator::take(NodeId id, const Position& position, Tile mask) {
   Position at_indices(position.begin() + static_cast<std::ptrdiff_t>(axis),
                       position.begin() + static_cast<std::ptrdiff_t>(axis + count));
   HALYARD_ASSIGN(Tile which, value(indices, at_indices, mask));
+  // Negative indices count from the end; what is still outside is clamped (the table's rule for `take`). In
+  // the indices' own type where the extent fits it.
+  const std::int64_t rows = node(table).shape[axis];
+  if (rows > std::numeric_limits<std::int32_t>::max() && builder_.type(which) != ElementType::i64)
+    which = builder_.elementwise(Primitive::cast, {which}, ElementType::i64);
+  const auto constant = [&](std::int64_t value) {
+    return builder_.constant_bits(builder_.type(which), static_cast<std::uint64_t>(value));
+  };
+  const Tile negative = builder_.elementwise(Primitive::lt, {which, constant(0)});
+  const Tile wrapped = builder_.elementwise(Primitive::add, {which, constant(rows)});
+  which = builder_.elementwise(Primitive::select, {negative, wrapped, which});
+  which = builder_.elementwise(Primitive::clamp, {which, constant(0), constant(rows - 1)});
   if (builder_.type(which) != ElementType::i64)
     which = builder_.elementwise(Primitive::cast, {which}, ElementType::i64);
-  // Negative indices count from the end; what is still outside is clamped (the table's rule for `take`).
-  std::int64_t rows = node(table).shape[axis];
-  Tile negative = builder_.elementwise(Primitive::lt, {which, number(0)});
-  Tile wrapped = builder_.elementwise(Primitive::add, {which, number(rows)});
-  which = builder_.elementwise(Primitive::select, {negative, wrapped, which});
-  which = builder_.elementwise(Primitive::clamp, {which, number(0), number(rows - 1)});
   Position at_table(node(table).shape.rank());
   for (std::size_t i = 0; i < axis; ++i) at_table[i] = position[i];
   at_table[axis] = IndexExpression::of_value(which.id, rows);

@@ -4,8 +4,8 @@
 
 namespace halyard::fusion {
 
-/// Slots of a lane that one element of an elementwise primitive takes, counted off its expansion in the table.
-/// Any thread.
+/// Slots of a lane that one element of an elementwise primitive takes, counted off its expansion in the
+/// table. Any thread.
 double element_slots(ops::Primitive primitive, ElementType operand, ElementType result);
 
 }  // namespace halyard::fusion

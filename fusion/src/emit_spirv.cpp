@@ -53,9 +53,11 @@ Status Emitter::check() const {
                  e == ElementType::f32 || e == ElementType::u8 || e == ElementType::u16 ||
                  contains(options_.facts.arithmetic_types, e);
     if (!known)
-      return fail(ErrorCode::internal,
-                  fmt::format("emit_spirv: program {} still computes in {} after legalization", program_.name,
-                              name(e)));
+      return fail(
+          ErrorCode::unsupported,
+          fmt::format("emit_spirv: kernel {} computes in {}, which this device neither does nor can be "
+                      "given in smaller parts; cast to another type, or use another device",
+                      program_.name, name(e)));
     if (type.lanes == 0 || (type.lanes & (type.lanes - 1)) != 0)
       return fail(ErrorCode::invalid_argument,
                   fmt::format("emit_spirv: program {} has a value of {} lanes; lanes are a power of two",

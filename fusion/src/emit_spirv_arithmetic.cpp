@@ -47,11 +47,15 @@ Id Emitter::arithmetic_part(Op op, Type type, std::span<const Id> operands) {
   if (!is_float(type.element)) return integer_part(op, type, operands);
   bool rounds_to_integer = op >= Op::floor && op <= Op::round_even;
   if (type.element == ElementType::f64 && rounds_to_integer) {
-    const bool by_addition =
-        op == Op::round_even && contains(options_.facts.arithmetic_types, ElementType::u64);
-    return with_sign_of(
-        type, by_addition ? rounded_magnitude(type, operands[0]) : float_part(op, part_type(type), operands),
-        operands[0]);
+    const bool by_addition = contains(options_.facts.arithmetic_types, ElementType::u64);
+    Id rounded = 0;
+    if (op == Op::round_even && by_addition)
+      rounded = rounded_magnitude(type, operands[0]);
+    else if (op == Op::trunc && by_addition)
+      rounded = truncated_magnitude(type, operands[0]);
+    else
+      rounded = float_part(op, part_type(type), operands);
+    return with_sign_of(type, rounded, operands[0]);
   }
   bool inexact_in_f16 = op == Op::div || op == Op::sqrt;
   if (type.element != ElementType::f16 || !inexact_in_f16) return float_part(op, part_type(type), operands);
@@ -74,6 +78,17 @@ Id Emitter::rounded_magnitude(Type type, Id x) {
   const Id sum[] = {float_part(Op::add, id, raised), integers_only};
   const Id rounded = float_part(Op::sub, id, sum);
   return emit(spv::OpSelect, id, {compare_part(Op::lt, type, raised), rounded, magnitude});
+}
+
+/// The rounded one, less 1 where it lies above |x|: Mesa's Trunc keeps a fraction of an f64 beyond 2^32
+/// (22.3.6, 25.0.7).
+Id Emitter::truncated_magnitude(Type type, Id x) {
+  const Id id = part_type(type);
+  const Id operand[] = {x};
+  const Id above[] = {float_part(Op::abs, id, operand), rounded_magnitude(type, x)};
+  const Id less_one[] = {above[1], part_constant(type, std::bit_cast<std::uint64_t>(1.0))};
+  return emit(spv::OpSelect, id,
+              {compare_part(Op::lt, type, above), float_part(Op::sub, id, less_one), above[1]});
 }
 
 /// Rounding to an integer keeps the sign, down to -0; Mesa 22 loses that of an f64.

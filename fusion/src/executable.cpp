@@ -55,13 +55,7 @@ Result<std::vector<DeviceTensor>> Executable::upload(hal::Queue& queue,
   return result;
 }
 
-Result<std::vector<DeviceTensor>> Executable::enqueue(std::span<const DeviceTensor> inputs,
-                                                      hal::TimeStamps* time_stamps, hal::SyncPoint* done) {
-  std::vector<ops::TensorType> types;
-  for (const DeviceTensor& input : inputs) types.push_back({input.element, input.shape});
-  HALYARD_TRY(check_inputs(types));
-  std::vector<hal::BufferSlice> slots{arena_};
-  for (const DeviceTensor& input : inputs) slots.push_back(input.slice);
+Result<std::vector<DeviceTensor>> Executable::allocate_outputs() const {
   std::vector<DeviceTensor> outputs;
   for (const ops::GraphOutput& output : plan_.graph.outputs()) {
     const ops::Node& node = plan_.graph.node(output.node);
@@ -69,20 +63,58 @@ Result<std::vector<DeviceTensor>> Executable::enqueue(std::span<const DeviceTens
     HALYARD_ASSIGN(auto buffer,
                    device_->allocate(hal::BufferDesc{.bytes = bytes, .first_queue = queue_.get()}));
     outputs.push_back({node.element, node.shape, hal::BufferSlice(std::move(buffer))});
-    slots.push_back(outputs.back().slice);
   }
+  return outputs;
+}
+
+Status Executable::check_outputs(std::span<const DeviceTensor> outputs) const {
+  const auto& wanted = plan_.graph.outputs();
+  if (outputs.size() != wanted.size())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("run: the graph has {} outputs, but memory for {} was given", wanted.size(),
+                            outputs.size()));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const ops::TensorType type = plan_.graph.node(wanted[i].node).type();
+    const std::uint64_t bytes = static_cast<std::uint64_t>(type.shape.count()) * byte_size(type.element);
+    if (outputs[i].element != type.element || outputs[i].shape != type.shape ||
+        outputs[i].slice.bytes != bytes)
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("run: output '{}' is {} of {} bytes, but {} of {} bytes was given for it",
+                      wanted[i].name, type.text(), bytes,
+                      ops::TensorType{outputs[i].element, outputs[i].shape}.text(), outputs[i].slice.bytes));
+  }
+  return {};
+}
+
+Result<hal::SyncPoint> Executable::enqueue(std::span<const DeviceTensor> inputs,
+                                           std::span<const DeviceTensor> outputs,
+                                           hal::TimeStamps* time_stamps) {
+  std::vector<ops::TensorType> types;
+  for (const DeviceTensor& input : inputs) types.push_back({input.element, input.shape});
+  HALYARD_TRY(check_inputs(types));
+  HALYARD_TRY(check_outputs(outputs));
+  std::vector<hal::BufferSlice> slots{arena_};
+  for (const DeviceTensor& input : inputs) slots.push_back(input.slice);
+  for (const DeviceTensor& output : outputs) slots.push_back(output.slice);
   slots.insert(slots.end(), weights_.begin(), weights_.end());
   // The arena is one for all runs: they follow one another on the queue.
   std::lock_guard lock(mutex_);
   HALYARD_ASSIGN(hal::SyncPoint point,
                  commands_->replay(*queue_, slots, {}, hal::SubmitOptions{.time_stamps = time_stamps}));
   has_run_ = true;
-  if (done) *done = std::move(point);
-  return outputs;
+  return point;
 }
 
 Result<std::vector<DeviceTensor>> Executable::run(std::span<const DeviceTensor> inputs) {
-  return enqueue(inputs, nullptr, nullptr);
+  HALYARD_ASSIGN(std::vector<DeviceTensor> outputs, allocate_outputs());
+  HALYARD_TRY(enqueue(inputs, outputs, nullptr));
+  return outputs;
+}
+
+Result<hal::SyncPoint> Executable::run(std::span<const DeviceTensor> inputs,
+                                       std::span<const DeviceTensor> outputs) {
+  return enqueue(inputs, outputs, nullptr);
 }
 
 Result<std::vector<ops::HostTensor>> Executable::run(std::span<const ops::HostTensor> inputs) {
@@ -90,8 +122,8 @@ Result<std::vector<ops::HostTensor>> Executable::run(std::span<const ops::HostTe
   for (const ops::HostTensor& input : inputs) types.push_back({input.element(), input.shape()});
   HALYARD_TRY(check_inputs(types));
   HALYARD_ASSIGN(std::vector<DeviceTensor> uploaded, upload(*queue_, inputs));
-  hal::SyncPoint done;
-  HALYARD_ASSIGN(std::vector<DeviceTensor> outputs, enqueue(uploaded, nullptr, &done));
+  HALYARD_ASSIGN(std::vector<DeviceTensor> outputs, allocate_outputs());
+  HALYARD_ASSIGN(hal::SyncPoint done, enqueue(uploaded, outputs, nullptr));
   HALYARD_TRY(done.wait());
   std::vector<ops::HostTensor> results;
   for (const DeviceTensor& output : outputs) {
@@ -117,14 +149,14 @@ Result<Executable::Timings> Executable::measure(std::span<const ops::HostTensor>
   for (int i = has_run_.load() ? 0 : -1; i < repeats; ++i) {
     HALYARD_TRY(queue_->wait_idle());
     auto begin = std::chrono::steady_clock::now();
-    hal::SyncPoint done;
-    HALYARD_ASSIGN(std::vector<DeviceTensor> outputs, enqueue(uploaded, nullptr, &done));
+    HALYARD_ASSIGN(std::vector<DeviceTensor> outputs, allocate_outputs());
+    HALYARD_ASSIGN(hal::SyncPoint done, enqueue(uploaded, outputs, nullptr));
     HALYARD_TRY(done.wait());
     std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (i < 0) continue;
     timings.total = std::min(timings.total, took.count());
     if (!stamps) continue;
-    HALYARD_ASSIGN(outputs, enqueue(uploaded, stamps.get(), &done));
+    HALYARD_ASSIGN(done, enqueue(uploaded, outputs, stamps.get()));
     HALYARD_TRY(done.wait());
     HALYARD_ASSIGN(std::vector<hal::TimeSpan> spans, stamps->read(nodes));
     for (std::size_t k = 0; k < steps_.size(); ++k) {

@@ -60,7 +60,9 @@ Result<KernelSource> print_spirv(const program::Program& program, const hal::Dev
   options.loads_in_pairs = info.quirk(hal::quirk::loads_cost_per_element).value_or(0) != 0 &&
                            info.arithmetic_types.has(ElementType::u64);
   options.names = print.for_readers;
-  HALYARD_ASSIGN(std::vector<std::uint32_t> words, emit_spirv(program, options));
+  auto emitted = emit_spirv(program, options);
+  if (!emitted) return fail(emitted.error().code, fmt::format("{}: {}", info.name, emitted.error().message));
+  const std::vector<std::uint32_t>& words = *emitted;
   KernelSource source;
   source.module.bytes = bytes_of(words.data(), words.size() * sizeof(std::uint32_t));
   hal::KernelDesc desc = describe(program);

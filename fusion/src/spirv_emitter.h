@@ -93,6 +93,7 @@ class Emitter {
   Parts lane_wise(const program::Instruction& instruction);
   Id arithmetic_part(program::Op op, program::Type type, std::span<const Id> operands);
   Id rounded_magnitude(program::Type type, Id x);
+  Id truncated_magnitude(program::Type type, Id x);
   Id with_sign_of(program::Type type, Id rounded, Id x);
   Id float_part(program::Op op, Id type, std::span<const Id> operands);
   Id integer_part(program::Op op, program::Type type, std::span<const Id> operands);

@@ -3,6 +3,7 @@
 #include <halyard/fusion/custom_kernel.h>
 #include <halyard/fusion/executable.h>
 #include <halyard/fusion/explanation.h>
+#include <halyard/fusion/sample_graphs.h>
 #include <halyard/hal/disk_cache.h>
 #include <halyard/hal/registry.h>
 #include <halyard/ops/reference.h>
@@ -13,7 +14,6 @@
 #include <set>
 #include <sstream>
 #include <thread>
-#include "sample_graphs.h"
 
 namespace halyard::fusion {
 namespace {

@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
+#include <halyard/fusion/sample_graphs.h>
 #include "gpu_compilers.h"
 #include "pinned_profiles.h"
-#include "sample_graphs.h"
 
 namespace halyard::fusion {
 namespace {

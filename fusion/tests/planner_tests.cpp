@@ -2,12 +2,12 @@
 
 #include <halyard/fusion/explanation.h>
 #include <halyard/fusion/planner.h>
+#include <halyard/fusion/sample_graphs.h>
 #include <halyard/ops/reference.h>
 #include <halyard/program/serialize.h>
 #include <set>
 #include "interpret_plan.h"
 #include "pinned_profiles.h"
-#include "sample_graphs.h"
 
 namespace halyard::fusion {
 namespace {

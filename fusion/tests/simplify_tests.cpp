@@ -1,12 +1,12 @@
 #include <doctest/doctest.h>
 
+#include <halyard/fusion/sample_graphs.h>
 #include <halyard/fusion/simplify.h>
 #include <halyard/ops/graph_builder.h>
 #include <halyard/ops/reference.h>
 #include <algorithm>
 #include "index_expression.h"
 #include "memory_plan.h"
-#include "sample_graphs.h"
 
 namespace halyard::fusion {
 namespace {

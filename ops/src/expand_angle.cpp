@@ -14,8 +14,8 @@ struct Quadrant {
 };
 
 // x − n π/2 in four steps: three parts of 11 bits, whose products with |n| < 2^13 are exact, and a tail. The
-// first two differences are exact too; what the third loses joins the tail, so that r is rounded once; `low` is what
-// that rounding lost.
+// first two differences are exact too; what the third loses joins the tail, so that r is rounded once; `low`
+// is what that rounding lost.
 Quadrant reduce_angle(Expr x) {
   Rounded n = round_to_integer(x * 0x1.45f306p-1);
   Expr exact = (x - n.value * 0x1.92p+0) - n.value * 0x1.fb4p-12;
@@ -52,8 +52,9 @@ Expr cosine(Expr x) {
   return sine_of_quadrant(reduce_angle(x), 1);
 }
 
-// tan r = r + r³ T(r²), T of degree 6 for (tan(r)/r − 1)/r² on |r| ≤ π/4, relative error of the whole 2^-29; the low
-// part of r counts with the derivative 1 + r². Odd quadrants: −1 / (t + low) = w + w² low, w = −1 / t.
+// tan r = r + r³ T(r²), T of degree 6 for (tan(r)/r − 1)/r² on |r| ≤ π/4, relative error of the whole 2^-29;
+// the low part of r counts with the derivative 1 + r². Odd quadrants: −1 / (t + low) = w + w² low, w = −1 /
+// t.
 Expr tangent(Expr x) {
   constexpr double coefficients[] = {0x1.555562p-2, 0x1.110d26p-3,  0x1.baecfcp-5, 0x1.5c096p-6,
                                      0x1.6645c2p-7, -0x1.e6481p-16, 0x1.227c3cp-8};
@@ -75,9 +76,9 @@ namespace {
 constexpr double half_pi_high = 0x1.921fb6p+0;
 constexpr double half_pi_low = -0x1.777a5cp-25;
 
-// asin(t) = t + t R(t²) for |t| ≤ ½, R of degree 6 without a constant for asin(t)/t − 1, relative error of the whole
-// 2^-31. Above ½, asin(t) = π/2 − 2 asin(√z) with z = (1 − t)/2; the root is held as d + c, d of 12 bits (the way of
-// FreeBSD's msun, e_asin.c, 1993).
+// asin(t) = t + t R(t²) for |t| ≤ ½, R of degree 6 without a constant for asin(t)/t − 1, relative error of
+// the whole 2^-31. Above ½, asin(t) = π/2 − 2 asin(√z) with z = (1 − t)/2; the root is held as d + c, d of 12
+// bits (the way of FreeBSD's msun, e_asin.c, 1993).
 struct Arc {
   Expr beyond;  // |x| > ½
   Expr r;       // R(z), of z = x² or (1 − |x|)/2
@@ -121,8 +122,8 @@ Expr arc_cosine(Expr x) {
 namespace {
 
 // atan(a) for a ≥ 0: from the nearest of 0, ½, 1, 3/2 and ∞, whose arc is high + low, the rest t = tan of the
-// difference, one quotient with |t| ≤ 7/16 (the intervals of FreeBSD's msun, s_atan.c, 1993); atan(t) = t + t³ P(t²),
-// P of degree 5 for (atan(t)/t − 1)/t², relative error of the whole 2^-33.
+// difference, one quotient with |t| ≤ 7/16 (the intervals of FreeBSD's msun, s_atan.c, 1993); atan(t) = t +
+// t³ P(t²), P of degree 5 for (atan(t)/t − 1)/t², relative error of the whole 2^-33.
 Expr arc_tangent_of_magnitude(Expr a) {
   struct Interval {
     double from;
@@ -159,8 +160,9 @@ Expr arc_tangent(Expr x) {
   return with_sign_of(arc_tangent_of_magnitude(x.unary(Op::abs)), x);
 }
 
-// The angle of the point (x, y): atan|y/x|, subtracted from π where x is negative (−0 too), with the sign of y. Equal
-// magnitudes (both infinite too) are taken as a quotient of 1, two zeros as 0; ±π/2 on the axis needs no mirror.
+// The angle of the point (x, y): atan|y/x|, subtracted from π where x is negative (−0 too), with the sign of
+// y. Equal magnitudes (both infinite too) are taken as a quotient of 1, two zeros as 0; ±π/2 on the axis
+// needs no mirror.
 Expr arc_tangent_of_two(Expr y, Expr x) {
   Expr above = y.unary(Op::abs);
   Expr along = x.unary(Op::abs);

@@ -7,13 +7,13 @@ using program::Op;
 
 namespace {
 
-// exp(r) = 1 + (r + r² q(r)) for |r| ≤ ln(2)/2; q is of degree 5, for (exp(r) − 1 − r) / r², relative error of
-// the whole 2^-33.
+// exp(r) = 1 + (r + r² q(r)) for |r| ≤ ln(2)/2; q is of degree 5, for (exp(r) − 1 − r) / r², relative error
+// of the whole 2^-33.
 constexpr double exponential_q[] = {0.5,           0x1.555554p-3,  0x1.5554e6p-5,
                                     0x1.1112fep-7, 0x1.6d4f1cp-10, 0x1.9e204cp-13};
 
-// exp(x) · 2^shift = 2^(n + shift) exp(r), n = round(x / ln 2). The scaling takes two steps, so that subnormal results
-// round once and 2^128 overflows to infinity.
+// exp(x) · 2^shift = 2^(n + shift) exp(r), n = round(x / ln 2). The scaling takes two steps, so that
+// subnormal results round once and 2^128 overflows to infinity.
 Expr scaled_exponential(Expr x, int shift) {
   Expr clamped = select(lt(x, -104), x.like(-104), x);
   clamped = select(gt(clamped, 90), x.like(90), clamped);
@@ -31,10 +31,10 @@ Expr exponential(Expr x) {
   return scaled_exponential(x, 0);
 }
 
-// 2^x = 2^n 2^r, n = round(x), |r| ≤ ½; 2^r = 1 + r q(r), q of degree 6 for (2^r − 1) / r, relative error of the
-// whole 2^-32.
+// 2^x = 2^n 2^r, n = round(x), |r| ≤ ½; 2^r = 1 + r q(r), q of degree 6 for (2^r − 1) / r, relative error of
+// the whole 2^-32.
 Expr exponential_of_two(Expr x) {
-  constexpr double q[] = {0x1.62e43p-1,  0x1.ebfbep-3,   0x1.c6b06ep-5, 0x1.3b2a5cp-7,
+  constexpr double q[] = {0x1.62e43p-1,   0x1.ebfbep-3,   0x1.c6b06ep-5, 0x1.3b2a5cp-7,
                           0x1.5da578p-10, 0x1.440e2cp-13, 0x1.e0d73ap-17};
   Expr clamped = select(lt(x, -151), x.like(-151), x);
   clamped = select(gt(clamped, 129), x.like(129), clamped);
@@ -45,8 +45,8 @@ Expr exponential_of_two(Expr x) {
   return (p * power_of_two(half)) * power_of_two(n.integer - half);
 }
 
-// exp(x) − 1 = 2^n (exp(r) − 1) + (2^n − 1), r with the rounding error it lost. Above 2^64 both parts are halved, for
-// 2^128 is no f32. Below −25 the result is −1 to the last bit.
+// exp(x) − 1 = 2^n (exp(r) − 1) + (2^n − 1), r with the rounding error it lost. Above 2^64 both parts are
+// halved, for 2^128 is no f32. Below −25 the result is −1 to the last bit.
 Expr exponential_minus_one(Expr x) {
   Expr clamped = select(lt(x, -25), x.like(-25), x);
   clamped = select(gt(clamped, 89), x.like(89), clamped);

@@ -5,8 +5,9 @@ namespace {
 
 // 1 + f = m in [√½, √2) with x = 2^e m; log(1 + f) = f − (f²/2 − f³ P(f)), P of degree 8 for
 // (log(1 + f) − f + f²/2) / f³, relative error of the whole 2^-30.
-constexpr double logarithm_p[] = {0x1.555548p-2, -0x1.000008p-2, 0x1.99a47ap-3,  -0x1.555b8cp-3, 0x1.233abep-3,
-                                  -0x1.fc3ep-4,  0x1.e6e088p-4,  -0x1.dd9be6p-4, 0x1.13b972p-4};
+constexpr double logarithm_p[] = {0x1.555548p-2,  -0x1.000008p-2, 0x1.99a47ap-3,
+                                  -0x1.555b8cp-3, 0x1.233abep-3,  -0x1.fc3ep-4,
+                                  0x1.e6e088p-4,  -0x1.dd9be6p-4, 0x1.13b972p-4};
 constexpr std::uint64_t sqrt_half_bits = 0x3f3504f3;
 
 struct Split {
@@ -48,8 +49,9 @@ Expr logarithm(Expr x) {
   return with_special_values(e * ln2_high + (f - (square * 0.5 - tail)), x, x);
 }
 
-// e + log(1 + f) / ln 2. log(1 + f) is held as high + low, 1 / ln 2 too; the high parts have 12 and 11 bits, so that
-// their product is exact, and the sum e + product keeps what it loses. Powers of two come out exactly.
+// e + log(1 + f) / ln 2. log(1 + f) is held as high + low, 1 / ln 2 too; the high parts have 12 and 11 bits,
+// so that their product is exact, and the sum e + product keeps what it loses. Powers of two come out
+// exactly.
 Expr logarithm_to_two(Expr x) {
   constexpr double inverse_high = 0x1.715p+0;
   constexpr double inverse_low = 0x1.1d94aep-14;  // of 1/ln 2 − high

@@ -27,8 +27,8 @@ Decoded decode(Expr magnitude) {
   return {mantissa.cast(ElementType::u64), select(subnormal, field.like(1), field).cast(ElementType::u64)};
 }
 
-// Exact, by long division of the mantissas: seven steps of 40 binary digits reach the greatest difference of exponents
-// in f32 (253); 24 + 40 digits fit into 64 bits.
+// Exact, by long division of the mantissas: seven steps of 40 binary digits reach the greatest difference of
+// exponents in f32 (253); 24 + 40 digits fit into 64 bits.
 Expr float_remainder(Expr a, Expr b) {
   constexpr int digits = 40;
   constexpr int steps = 7;
@@ -66,24 +66,28 @@ Expr remainder_of(Expr a, Expr b) {
   return is_float(a.element()) ? float_remainder(a, b) : integer_remainder(a, b);
 }
 
-// The sign of the divisor: what truncation left, and one divisor more where the signs differ. A float that is 0 takes the
-// divisor's sign too.
+// The sign of the divisor: what truncation left, and one divisor more where the signs differ. A float that is
+// 0 takes the divisor's sign too.
 Expr modulo(Expr a, Expr b) {
   Expr rest = remainder_of(a, b);
   if (!is_float(a.element()) && !is_signed(a.element())) return rest;
-  Expr differs = is_float(a.element())
-                     ? lt(rest.bits_as(ElementType::i32) ^ b.bits_as(ElementType::i32), 0)
-                     : lt(rest ^ b, 0) & ~eq(b, 0);
+  Expr differs = is_float(a.element()) ? lt(rest.bits_as(ElementType::i32) ^ b.bits_as(ElementType::i32), 0)
+                                       : lt(rest ^ b, 0) & ~eq(b, 0);
   Expr zero = eq(rest, 0);
   if (!is_float(a.element())) return select(differs & ~zero, rest + b, rest);
   Expr signed_zero = ((b.bits_as(ElementType::u32) & 0x80000000ull)).bits_as(ElementType::f32);
   return select(ne(rest, rest), rest, select(zero, signed_zero, select(differs, rest + b, rest)));
 }
 
-// Integers: toward −∞; x / 0 = −1 (all bits one), MIN / −1 = MIN. Floats: the floor of the rounded quotient.
+// Integers: toward −∞; x / 0 = −1 (all bits one), MIN / −1 = MIN. Floats: the floor of the rounded quotient,
+// and −1 where a negative one has become −0 (it was too small, or the divisor infinite).
 Expr floor_quotient(Expr a, Expr b) {
   Expr divided = quotient(a, b);
-  if (is_float(a.element())) return divided.unary(Op::floor);
+  if (is_float(a.element())) {
+    ElementType integer = a.element() == ElementType::f64 ? ElementType::i64 : ElementType::i32;
+    Expr vanished = eq(divided, 0) & ~eq(a, 0) & lt(a.bits_as(integer) ^ b.bits_as(integer), 0);
+    return select(vanished, a.like(-1), divided.unary(Op::floor));
+  }
   if (!is_signed(a.element())) return divided;
   Expr inexact = ~eq(integer_remainder(a, b), 0) & ~eq(b, 0);
   Expr negative = lt(a ^ b, 0);

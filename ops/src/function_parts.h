@@ -4,12 +4,12 @@
 #include <limits>
 #include "scalar_expression.h"
 
-/// What several of our own elementary functions are made of. They are straight-line formulas for f32 of + − × and
-/// integer operations, no fma; correctly rounded division and square root where named. All lanes take one path;
-/// selects choose at the end. Unless another source is named, coefficients are near-minimax fits of the stated
-/// function on the stated interval (Lawson-weighted least squares in 200-bit arithmetic, rounded to f32 one after
-/// another with a refit of the rest); the range reductions are Cody and Waite's. docs/numerics.md repeats them for
-/// other implementers; tests measure the bounds.
+/// What several of our own elementary functions are made of. They are straight-line formulas for f32 of + − ×
+/// and integer operations, no fma; correctly rounded division and square root where named. All lanes take one
+/// path; selects choose at the end. Unless another source is named, coefficients are near-minimax fits of the
+/// stated function on the stated interval (Lawson-weighted least squares in 200-bit arithmetic, rounded to
+/// f32 one after another with a refit of the rest); the range reductions are Cody and Waite's.
+/// docs/numerics.md repeats them for other implementers; tests measure the bounds.
 namespace halyard::ops::expansion {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();

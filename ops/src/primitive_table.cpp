@@ -108,7 +108,7 @@ constexpr PrimitiveRow table[] = {
   elementwise(P::mul, "mul", 2, numbers, rounded, binary<product>, "a · b. Integers wrap."),
   elementwise(P::div, "div", 2, numbers, rounded, binary<quotient>, "a / b, correctly rounded; integers truncate toward zero, a / 0 = −1 (all bits one), MIN / −1 = MIN."),
   elementwise(P::rem, "rem", 2, remainder_types, exact, binary<remainder_of>, "a − trunc(a / b) · b, with the sign of a, exact (C's fmod). Integers: a rem 0 = a, MIN rem −1 = 0. Floats: NaN if a is infinite or b is 0."),
-  elementwise(P::floor_div, "floor_div", 2, numbers, ErrorBound{0, 0, "integers exact; floats: of the rounded quotient"}, binary<floor_quotient>, "The quotient toward −inf. Integers: a / 0 = −1 (all bits one), MIN / −1 = MIN; floats: floor(a / b) of the rounded quotient."),
+  elementwise(P::floor_div, "floor_div", 2, numbers, ErrorBound{0, 0, "integers exact; floats: of the rounded quotient"}, binary<floor_quotient>, "The quotient toward −inf. Integers: a / 0 = −1 (all bits one), MIN / −1 = MIN; floats: floor(a / b) of the rounded quotient, −1 where a negative one vanishes."),
   elementwise(P::mod, "mod", 2, remainder_types, rounded, binary<modulo>, "The remainder with the sign of b: rem, plus b where the signs differ (Python's %). Integers: a mod 0 = a."),
   elementwise(P::pow, "pow", 2, function_floats, within_two, binary<power>, "a to the b as in IEEE 754: x^0 = 1^y = 1 even for NaN, a negative base with a non-integer exponent is NaN."),
   elementwise(P::atan2, "atan2", 2, function_floats, within_two, binary<arc_tangent_of_two>, "The angle in [−π, π] of the point (x, y) = (b, a), with IEEE 754's values at zeros and infinities."),

@@ -84,6 +84,9 @@ TEST_CASE(
   CHECK(values_of<std::uint8_t>(run(Primitive::mod, {u, v})) == std::vector<std::uint8_t>{1, 9});
   CHECK(values_of<float>(run(Primitive::floor_div, {vector_of<float>({7, -7}), vector_of<float>({2, 2})})) ==
         std::vector<float>{3, -4});
+  CHECK(values_of<float>(run(Primitive::floor_div, {vector_of<float>({-1, 1, -1e-30f, 0}),
+                                                    vector_of<float>({infinity, infinity, 1e30f, -2})})) ==
+        std::vector<float>{-1, 0, -1, 0});
 }
 
 TEST_CASE("rem of floats by zero or of infinity is NaN, by infinity the dividend") {

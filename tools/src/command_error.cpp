@@ -11,4 +11,8 @@ void throw_usage(std::string message) {
   throw CommandError{exit_usage, {ErrorCode::invalid_argument, std::move(message)}};
 }
 
+void throw_failure(std::string message) {
+  throw CommandError{exit_failure, {ErrorCode::internal, std::move(message)}};
+}
+
 }  // namespace halyard::tools

@@ -18,6 +18,7 @@ void add_devices_command(CLI::App& application);
 void add_run_command(CLI::App& application);
 void add_explain_command(CLI::App& application);
 void add_cache_command(CLI::App& application);
+void add_conformance_command(CLI::App& application);
 
 /// Thrown out of a subcommand's callback: main prints the message and exits with the code.
 struct CommandError {
@@ -27,6 +28,8 @@ struct CommandError {
 /// Ends the command with the code that the error calls for: exit_usage for `invalid_argument`.
 [[noreturn]] void throw_error(Error error);
 [[noreturn]] void throw_usage(std::string message);
+/// What was asked was done, and what it found is a failure.
+[[noreturn]] void throw_failure(std::string message);
 
 /// The value of a result, or the end of the command: the device, the model or a file failed.
 template <class T>

@@ -66,6 +66,7 @@ int run(int count, char** words) {
   add_run_command(application);
   add_explain_command(application);
   add_cache_command(application);
+  add_conformance_command(application);
   try {
     application.parse(count, words);
     return exit_success;

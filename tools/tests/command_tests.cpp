@@ -276,3 +276,48 @@ TEST_CASE("explain says why a kernel is one, as text and as JSON, and emits what
   }
   CHECK(std::distance(fs::directory_iterator(kernels), fs::directory_iterator()) == 3);
 }
+
+TEST_CASE("conformance runs a case by name, lists cases, and refuses what is none") {
+  Workplace place;
+  const Outcome one =
+      run_halyard(place, "conformance --device cpu --case ops/exp/f32/33x7/transposed/ordinary");
+  CHECK_MESSAGE(one.code == 0, one.text);
+  const Outcome list = run_halyard(place, "conformance --device cpu --suite ops --filter 'ops/erf/*' --list");
+  CHECK(list.code == 0);
+  CHECK(has(list, "ops/erf/f32/129/plain/ordinary\n"));
+  CHECK_FALSE(has(list, "ops/exp/"));
+  for (const auto& [arguments, hint] :
+       {std::pair{"--suite opps", "did you mean 'ops'?"},
+        std::pair{"--filter nothing-like-it", "no case matches"},
+        std::pair{"--case ops/exp", "ops/PRIMITIVE"},
+        std::pair{"--case ops/expp/f32/1/plain/ordinary", "did you mean 'exp'?"},
+        std::pair{"--case ops/exp/f32/1/sideways/ordinary", "no form"}}) {
+    const Outcome refused = run_halyard(place, std::string("conformance --device cpu ") + arguments);
+    INFO(refused.text);
+    CHECK(refused.code != 0);
+    CHECK(has(refused, hint));
+  }
+}
+
+TEST_CASE("conformance reports travel: one process writes them, another compares them") {
+  Workplace place;
+  const std::string json = (place.folder / "a.json").string();
+  const std::string html = (place.folder / "a.html").string();
+  const Outcome ran = run_halyard(place, "conformance --device cpu --filter ops/add/f32/33x7 --model " +
+                                             place.model() + " --json " + json + " --html " + html);
+  REQUIRE_MESSAGE(ran.code == 0, ran.text);
+  CHECK(Json::parse(bytes_of(json))["format"] == "halyard-conformance");
+  CHECK(bytes_of(html).starts_with("<!doctype html>"));
+  const Outcome same = run_halyard(place, "conformance compare " + json + " " + json);
+  CHECK_MESSAGE(same.code == 0, same.text);
+  CHECK(has(same, "other bits in 0"));
+  std::string text = bytes_of(json);
+  const std::size_t hash = text.find("\"hash\": \"") + 9;
+  text.replace(hash, 4, "zzzz");
+  std::ofstream(place.folder / "b.json", std::ios::binary) << text;
+  const Outcome differs =
+      run_halyard(place, "conformance compare " + json + " " + (place.folder / "b.json").string());
+  CHECK(differs.code == 1);
+  CHECK(has(differs, "bits differ"));
+  CHECK(run_halyard(place, "conformance compare " + json + " " + place.model()).code != 0);
+}

@@ -100,6 +100,9 @@ class Executable {
   /// The same on device memory of this device: enqueued on its default queue and returned at once; whatever
   /// is enqueued there later sees the outputs.
   Result<std::vector<DeviceTensor>> run(std::span<const DeviceTensor> inputs);
+  /// The same into memory of the caller's, which no input may overlap: returns the point at which `outputs`
+  /// (in the order of `graph.outputs()`) are written. `invalid_argument` names the tensor that does not fit.
+  Result<hal::SyncPoint> run(std::span<const DeviceTensor> inputs, std::span<const DeviceTensor> outputs);
 
   /// How long each step took, in seconds, the shortest of `repeats` replays, and the shortest whole replay.
   struct Timings {
@@ -113,8 +116,10 @@ class Executable {
   Executable() = default;
   Status check_inputs(std::span<const ops::TensorType> types) const;
   Result<std::vector<DeviceTensor>> upload(hal::Queue& queue, std::span<const ops::HostTensor> inputs);
-  Result<std::vector<DeviceTensor>> enqueue(std::span<const DeviceTensor> inputs,
-                                            hal::TimeStamps* time_stamps, hal::SyncPoint* done);
+  Status check_outputs(std::span<const DeviceTensor> outputs) const;
+  Result<std::vector<DeviceTensor>> allocate_outputs() const;
+  Result<hal::SyncPoint> enqueue(std::span<const DeviceTensor> inputs, std::span<const DeviceTensor> outputs,
+                                 hal::TimeStamps* time_stamps);
 
   Plan plan_;
   DeviceProfile profile_;

@@ -1,4 +1,4 @@
-#include "sample_graphs.h"
+#include <halyard/fusion/sample_graphs.h>
 
 #include <optional>
 #include <random>
@@ -291,13 +291,13 @@ const std::vector<Sample>& with_empty_tensors() {
 
 const std::vector<Sample>& all() {
   static const std::vector<Sample> samples{
-      {"elementwise chain", [] { return elementwise_chain(); }},
-      {"softmax", [] { return softmax(); }},
-      {"layer norm with residual", [] { return layer_norm_residual(); }},
-      {"linear, gelu, residual", [] { return linear_gelu_residual(); }},
-      {"scaled operand", [] { return scaled_operand(); }},
-      {"attention", [] { return attention(); }},
-      {"embedding and layer norm", [] { return embedding_layer_norm(); }},
+      {"elementwise chain", [] { return elementwise_chain(); }, 1},
+      {"softmax", [] { return softmax(); }, 1},
+      {"layer norm with residual", [] { return layer_norm_residual(); }, 1},
+      {"linear, gelu, residual", [] { return linear_gelu_residual(); }, 1},
+      {"scaled operand", [] { return scaled_operand(); }, 1},
+      {"attention", [] { return attention(); }, 1},
+      {"embedding and layer norm", [] { return embedding_layer_norm(); }, 1},
       {"encoder layer", [] { return encoder_layer(); }},
       {"fma and its neighbours",
        [] {
@@ -332,6 +332,18 @@ const std::vector<Sample>& all() {
            HALYARD_ASSIGN(turned, b.reshape(turned, {8, 3}));
            HALYARD_ASSIGN(NodeId product, b.matmul(turned, y));
            return b.unary(Primitive::exp, product);
+         });
+       }},
+      {"product of operands that repeat along a batch and along rows",
+       [] {
+         return of_inputs({5, 7}, Shape{7, 4}, [](GraphBuilder& b, NodeId x, NodeId y) -> Result<NodeId> {
+           HALYARD_ASSIGN(NodeId lhs, b.broadcast(x, {3, 5, 7}));
+           HALYARD_ASSIGN(NodeId rhs, b.broadcast(y, {3, 7, 4}));
+           HALYARD_ASSIGN(NodeId batched, b.matmul(lhs, rhs));
+           HALYARD_ASSIGN(NodeId first, b.slice_axis(x, 0, 0, 1));
+           HALYARD_ASSIGN(NodeId rows, b.broadcast(first, {5, 7}));
+           HALYARD_ASSIGN(NodeId repeated, b.matmul(rows, y));
+           return b.binary(Primitive::add, batched, repeated);
          });
        }},
       {"reshape of row sums, softmax",

@@ -36,6 +36,8 @@ ops::Graph random_graph(std::uint32_t seed, int nodes = 24);
 struct Sample {
   std::string name;
   std::function<ops::Graph()> make;
+  /// In how many launches it must run fused; 0: no claim is made.
+  std::size_t launches = 0;
 };
 /// All of the fixed ones above.
 const std::vector<Sample>& all();

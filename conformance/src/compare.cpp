@@ -1,0 +1,45 @@
+#include <halyard/conformance/report.h>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+namespace halyard::conformance {
+
+bool Comparison::failed() const {
+  return std::any_of(differences.begin(), differences.end(),
+                     [](const Difference& each) { return each.counts; });
+}
+
+Comparison compare(const Report& a, const Report& b) {
+  Comparison result;
+  result.same_class = a.device.numeric_class() == b.device.numeric_class();
+  std::map<std::string_view, const CaseReport*> others;
+  for (const CaseReport& each : b.cases) others.emplace(each.name, &each);
+  for (const CaseReport& one : a.cases) {
+    const auto found = others.find(one.name);
+    if (found == others.end()) {
+      result.differences.push_back({one.name, "only in the first", false});
+      continue;
+    }
+    const CaseReport& other = *found->second;
+    others.erase(found);
+    ++result.cases;
+    const Outcome& left = one.outcome;
+    const Outcome& right = other.outcome;
+    if (left.verdict != right.verdict)
+      result.differences.push_back({one.name,
+                                    fmt::format("verdict: {}, {}", name(left.verdict), name(right.verdict)),
+                                    is_failure(left.verdict) || is_failure(right.verdict)});
+    if (left.hash.empty() || right.hash.empty()) continue;
+    const bool same = left.hash == right.hash;
+    result.same_bits += same;
+    result.other_bits += !same;
+    if (!same && a.seed == b.seed) result.differences.push_back({one.name, "bits differ", result.same_class});
+  }
+  for (const CaseReport& each : b.cases)
+    if (others.contains(each.name)) result.differences.push_back({each.name, "only in the second", false});
+  return result;
+}
+
+}  // namespace halyard::conformance
