@@ -83,8 +83,8 @@ std::uint64_t random_bits(ElementType element, Values values, Random& random) {
   return bits_of(element, ordinary_float(element, random));
 }
 
-/// Whether a value is subnormal, or so small that what a formula multiplies it with may be. f16 is computed in f32, where
-/// none of its values is.
+/// Whether a value is subnormal, or so small that what a formula multiplies it with may be. f16 is computed
+/// in f32, where none of its values is.
 bool is_tiny(ElementType element, std::uint64_t bits) {
   if (!is_float(element) || element == ElementType::f16) return false;
   const FloatFormat format = format_of(ops::accumulator(element));
