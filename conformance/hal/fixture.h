@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "chosen_devices.h"
+
 namespace halyard::conformance {
 
 /// The value of a result; the test fails with the error's message if there is none.

@@ -18,17 +18,6 @@ std::uint32_t input_seed(const Subject& subject, std::string_view name) {
   return static_cast<std::uint32_t>(seed_of(name, subject.seed));
 }
 
-/// Lower-case words between hyphens: what a command line takes without quotes.
-std::string slug(std::string_view text) {
-  std::string result;
-  for (char c : text) {
-    const bool word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (word) result += c;
-    if (!word && !result.empty() && result.back() != '-') result += '-';
-  }
-  return result;
-}
-
 Case sample_case(std::string_view family, const samples::Sample& sample) {
   const std::string name = fmt::format("fusion/{}/{}", family, slug(sample.name));
   return {name,

@@ -33,7 +33,8 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
 }
 
 const std::vector<Suite>& suites() {
-  static const std::vector<Suite> all{ops_suite(), fusion_suite(), models_suite(), equality_suite()};
+  static const std::vector<Suite> all{hal_suite(), ops_suite(), fusion_suite(), models_suite(),
+                                      equality_suite()};
   return all;
 }
 
@@ -81,6 +82,16 @@ std::string first_difference(const ops::HostTensor& got, const ops::HostTensor& 
                        wanted.at(i), wanted.bits_at(i));
   }
   return {};
+}
+
+std::string slug(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (word) result += c;
+    if (!word && !result.empty() && result.back() != '-') result += '-';
+  }
+  return result;
 }
 
 Outcome outcome_of(const Error& error) {

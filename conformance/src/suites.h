@@ -7,6 +7,7 @@
 /// The suites, one file each, and what they share.
 namespace halyard::conformance {
 
+Suite hal_suite();
 Suite ops_suite();
 Suite fusion_suite();
 Suite equality_suite();
@@ -23,6 +24,9 @@ std::string hash_of(std::span<const ops::HostTensor> tensors);
 /// if none. Where either device flushes subnormals, elements below the least normal number count as equal.
 std::string first_difference(const ops::HostTensor& got, const ops::HostTensor& wanted,
                              bool flushes_subnormals);
+
+/// Lower-case words between hyphens: what a command line takes without quotes.
+std::string slug(std::string_view text);
 
 /// `unsupported` if the error says so, else a failure with its message.
 Outcome outcome_of(const Error& error);
