@@ -4,9 +4,10 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 namespace halyard::conformance {
 
@@ -24,6 +25,13 @@ bool Report::failed() const {
                      [](const CaseReport& each) { return is_failure(each.outcome.verdict); });
 }
 
+std::vector<std::string> Report::suite_names() const {
+  std::vector<std::string> names;
+  for (const CaseReport& each : cases)
+    if (std::find(names.begin(), names.end(), each.suite) == names.end()) names.push_back(each.suite);
+  return names;
+}
+
 Report::DeviceLine describe(const hal::DeviceInfo& info) {
   Report::DeviceLine line;
   line.uri = info.uri;
@@ -39,26 +47,36 @@ Report::DeviceLine describe(const hal::DeviceInfo& info) {
 }
 
 Status write_file(const std::filesystem::path& path, std::string_view text) {
+  const auto refused = [&](std::string_view reason) {
+    return fail(ErrorCode::io_error, fmt::format("cannot write '{}': {}", path.string(), reason));
+  };
+  std::error_code problem;
+  // Renaming over a device node (/dev/null) would replace it.
+  if (std::filesystem::exists(path, problem) && !std::filesystem::is_regular_file(path, problem))
+    return refused("it exists and is no regular file");
   const std::filesystem::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
-  std::error_code problem;
   const int cause = errno;
+  problem.clear();
   if (file) std::filesystem::rename(temporary, path, problem);
   if (file && !problem) return {};
   const std::string reason = file ? problem.message() : std::strerror(cause);
   std::filesystem::remove(temporary, problem);
-  return fail(ErrorCode::io_error, fmt::format("cannot write '{}': {}", path.string(), reason));
+  return refused(reason);
 }
 
 Result<Report> read_report(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return fail(ErrorCode::not_found,
-                fmt::format("cannot read report '{}': {}", path.string(), std::strerror(errno)));
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  auto report = from_json(text);
+  std::ostringstream text;
+  // An empty file would make << fail.
+  if (file && file.peek() != EOF) text << file.rdbuf();
+  const int cause = errno;
+  if (!file.is_open() || file.bad() || !text)
+    return fail(cause == ENOENT ? ErrorCode::not_found : ErrorCode::io_error,
+                fmt::format("cannot read report '{}': {}", path.string(), std::strerror(cause)));
+  auto report = from_json(text.str());
   if (!report) return fail(report.error().code, fmt::format("{}: {}", path.string(), report.error().message));
   return report;
 }

@@ -127,6 +127,7 @@ Result<Report> run(const Subject& subject, const RunOptions& options) {
   for (const Case& each : cases) {
     report.cases.push_back(run_one(each, subject, options));
     if (options.progress) options.progress(report.cases.back(), report.cases.size(), cases.size());
+    if (options.stop_at_first && is_failure(report.cases.back().outcome.verdict)) break;
   }
   report.seconds = seconds_since(begin);
   return report;

@@ -343,7 +343,8 @@ const std::vector<Sample>& all() {
            HALYARD_ASSIGN(NodeId first, b.slice_axis(x, 0, 0, 1));
            HALYARD_ASSIGN(NodeId rows, b.broadcast(first, {5, 7}));
            HALYARD_ASSIGN(NodeId repeated, b.matmul(rows, y));
-           return b.binary(Primitive::add, batched, repeated);
+           HALYARD_ASSIGN(NodeId sum, b.binary(Primitive::add, batched, repeated));
+           return b.unary(Primitive::exp, sum);
          });
        }},
       {"reshape of row sums, softmax",

@@ -28,6 +28,7 @@ struct ConformanceArguments {
   bool fast = false;
   bool list = false;
   bool no_shrink = false;
+  bool fail_fast = false;
 };
 
 /// The options that name the devices, as a repeat command needs them.
@@ -132,6 +133,7 @@ void run(const ConformanceArguments& arguments) {
   options.names = arguments.names;
   options.fast = arguments.fast;
   options.shrink = !arguments.no_shrink;
+  options.stop_at_first = arguments.fail_fast;
   options.command = command_of(arguments, subject);
   if (arguments.list) {
     for (const suite::Case& each : argument_or_exit(suite::select(subject, options)))
@@ -203,6 +205,7 @@ void add_conformance_command(CLI::App& application) {
   command->add_option("--html", arguments->html, "Write a page to read here");
   command->add_flag("--fast", arguments->fast, "The part that fits into continuous integration");
   command->add_flag("--list", arguments->list, "Name the cases and run none");
+  command->add_flag("--fail-fast", arguments->fail_fast, "Stop at the first failure");
   command->add_flag("--no-shrink", arguments->no_shrink, "Do not look for the least case that fails");
   command->footer(
       "Example: halyard conformance --device vulkan:0 --against cpu --json vulkan.json --html vulkan.html");

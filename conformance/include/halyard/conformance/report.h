@@ -2,11 +2,14 @@
 
 #include <halyard/conformance/suite.h>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace halyard::conformance {
 
+/// One case as a report keeps it.
 struct CaseReport {
   std::string name, suite, operation, element;
   Outcome outcome;
@@ -33,15 +36,21 @@ struct Report {
   std::vector<CaseReport> cases;
 
   std::size_t count(Verdict verdict) const;
+  /// Whether a case failed, or an exception is stale.
   bool failed() const;
+  /// The suites that have cases here, in the order of their first case; another version's among them.
+  std::vector<std::string> suite_names() const;
 };
 
+/// What a report says of a device. A fact that is not probed counts as "unfused" or "flushed".
 Report::DeviceLine describe(const hal::DeviceInfo& info);
 
+/// The keys stand in one fixed order; an infinite error is the text "inf".
 std::string to_json(const Report& report);
-/// `invalid_argument` names the field at fault.
+/// `invalid_argument` names the field at fault; no text, however hostile, makes it throw.
 Result<Report> from_json(std::string_view text);
-/// JUnit's XML, one test suite per suite: what continuous integration shows.
+/// JUnit's XML, one test suite per suite: what continuous integration shows. Valid XML 1.0 whatever the
+/// report says: bytes that are no UTF-8 and characters that XML forbids are left out.
 std::string to_junit(const Report& report);
 /// One page without outside parts: a matrix of operations × element types × devices, the errors as fractions
 /// of their bounds, every failure with its repeat command. Reports of several devices stand side by side.
@@ -63,8 +72,10 @@ struct Comparison {
 };
 Comparison compare(const Report& a, const Report& b);
 
-/// Written whole or not at all: to a temporary file that is then renamed.
+/// Written whole or not at all: to a temporary file that is then renamed. What exists and is no regular file
+/// (a folder, a device) is refused. `io_error` names the path and the cause.
 Status write_file(const std::filesystem::path& path, std::string_view text);
+/// `not_found` or `io_error` for the file, `invalid_argument` for what is in it.
 Result<Report> read_report(const std::filesystem::path& path);
 
 }  // namespace halyard::conformance

@@ -15,8 +15,9 @@ struct RunOptions {
   std::vector<std::string> filters;
   /// Exactly the cases of these names, listed or not. Empty: what suites and filters select.
   std::vector<std::string> names;
-  bool fast = false;   ///< only the cases marked so
-  bool shrink = true;  ///< look for the least case that fails as well
+  bool fast = false;           ///< only the cases marked so
+  bool stop_at_first = false;  ///< the cases after the first failure are not run and not reported
+  bool shrink = true;          ///< look for the least case that fails as well
   std::vector<Exception> exceptions;
   std::string command = "halyard conformance";  ///< how a failure is repeated, options of the device included
   /// Called after each case, from the calling thread.
