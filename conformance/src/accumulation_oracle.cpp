@@ -160,7 +160,8 @@ double extreme_error(const ops::Node& node, const HostTensor& operand, const Pos
 }
 
 double float_reduction_error(const ops::Node& node, const HostTensor& operand, const Position& position,
-                             const Scalar& result, const Allowance& allowance) {
+                             const Scalar& result, const Allowance& allowance,
+                             std::optional<std::int64_t> depth = std::nullopt) {
   if (node.primitive == Primitive::reduce_min || node.primitive == Primitive::reduce_max)
     return extreme_error(node, operand, position, result);
   const bool product = node.primitive == Primitive::reduce_prod;
@@ -177,7 +178,7 @@ double float_reduction_error(const ops::Node& node, const HostTensor& operand, c
       std::find(node.attributes.axes.begin(), node.attributes.axes.end(),
                 static_cast<std::int64_t>(operand.shape().rank()) - 1) != node.attributes.axes.end();
   // Of a product every rounding counts, not those of the longest chain alone.
-  sum.depth = product ? count : rows ? row_depth(count) : column_depth(count);
+  sum.depth = product ? count : depth ? *depth : rows ? row_depth(count) : column_depth(count);
   return error_of(sum, operand.element(), result, allowance);
 }
 
@@ -252,26 +253,37 @@ double dot_error(const ops::Node& node, std::span<const HostTensor> operands, co
   return error_of(sum, operands[0].element(), result, allowance);
 }
 
+/// The reduction that a scan makes of each beginning.
+Primitive reduction_of(Primitive scan) {
+  switch (scan) {
+    case Primitive::cumulative_prod:
+      return Primitive::reduce_prod;
+    case Primitive::cumulative_min:
+      return Primitive::reduce_min;
+    case Primitive::cumulative_max:
+      return Primitive::reduce_max;
+    default:
+      return Primitive::reduce_sum;
+  }
+}
+
+/// Each element of a scan is a reduction of a beginning of its row, judged as one but for the depth of the
+/// tree.
 double scan_error(const ops::Node& node, const HostTensor& operand, const Position& position,
                   const Scalar& result, const Allowance& allowance) {
   const auto axis = static_cast<std::size_t>(node.attributes.axes[0]);
   const std::int64_t count = position[axis] + (node.attributes.exclusive ? 0 : 1);
+  HostTensor row = HostTensor::allocate(operand.element(), ops::Shape{count}).value();
   Position at = position;
-  Accumulated sum{Real(0), Real(0), scan_depth(operand.shape()[axis])};
-  __int128 total = 0;
   for (std::int64_t k = 0; k < count; ++k) {
     at[axis] = k;
-    const Scalar element = Scalar::of(operand, number_of(at, operand.shape().extents()));
-    if (!is_float(element.element)) {
-      total = wrapped(total + element.integer(), result.element);
-      continue;
-    }
-    const Real term(element.number());
-    sum.exact = sum.exact + term;
-    sum.magnitudes = sum.magnitudes + term.magnitude();
+    row.set_bits_at(k, operand.bits_at(number_of(at, operand.shape().extents())));
   }
-  if (!is_float(operand.element())) return total == result.integer() ? 0 : wrong;
-  return error_of(sum, operand.element(), result, allowance);
+  ops::Node reduction;
+  reduction.primitive = reduction_of(node.primitive);
+  reduction.attributes.axes = {0};
+  if (!is_float(operand.element())) return integer_reduction_error(reduction, row, {}, result);
+  return float_reduction_error(reduction, row, {}, result, allowance, scan_depth(operand.shape()[axis]));
 }
 
 }  // namespace
@@ -285,6 +297,9 @@ double accumulated_error(const ops::Node& node, std::span<const HostTensor> oper
     case Primitive::dot_general:
       return dot_error(node, operands, position, result, allowance);
     case Primitive::cumulative_sum:
+    case Primitive::cumulative_prod:
+    case Primitive::cumulative_min:
+    case Primitive::cumulative_max:
       return scan_error(node, operands[0], position, result, allowance);
     default:
       return is_float(operands[0].element())

@@ -171,6 +171,9 @@ void AxisFactors::tie(NodeId id) {
     case Primitive::pad:
     case Primitive::concat:
     case Primitive::cumulative_sum:
+    case Primitive::cumulative_prod:
+    case Primitive::cumulative_min:
+    case Primitive::cumulative_max:
       for (NodeId operand : node.operands)
         for (std::size_t i = 0; i < rank; ++i) same(id, i, operand, i);
       break;

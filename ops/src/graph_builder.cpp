@@ -259,12 +259,12 @@ Result<NodeId> GraphBuilder::argument(Primitive primitive, NodeId a, std::int64_
   return graph_.append(primitive, {a}, std::move(attributes));
 }
 
-Result<NodeId> GraphBuilder::cumulative_sum(NodeId a, std::int64_t axis, bool exclusive) {
+Result<NodeId> GraphBuilder::cumulative(Primitive primitive, NodeId a, std::int64_t axis, bool exclusive) {
   Attributes attributes;
-  HALYARD_ASSIGN(axis, named("cumulative_sum", normalize_axis(axis, shape(a).rank())));
+  HALYARD_ASSIGN(axis, named(name(primitive), normalize_axis(axis, shape(a).rank())));
   attributes.axes = {axis};
   attributes.exclusive = exclusive;
-  return graph_.append(Primitive::cumulative_sum, {a}, std::move(attributes));
+  return graph_.append(primitive, {a}, std::move(attributes));
 }
 
 Result<NodeId> GraphBuilder::dot_general(NodeId a, NodeId b, DotDimensions dimensions,

@@ -358,15 +358,18 @@ std::string TensorType::text() const {
 }
 
 std::uint64_t reduction_identity(Primitive reduction, ElementType element) {
-  bool least = reduction == Primitive::reduce_max;
+  bool least = reduction == Primitive::reduce_max || reduction == Primitive::cumulative_max;
   std::uint64_t all = byte_size(element) == 8 ? ~0ull : (1ull << (8 * byte_size(element))) - 1;
   switch (reduction) {
     case Primitive::reduce_prod:
+    case Primitive::cumulative_prod:
       return HostTensor::scalar(element, 1).bits_at(0);
     case Primitive::reduce_all:
       return 1;
     case Primitive::reduce_min:
-    case Primitive::reduce_max: {
+    case Primitive::reduce_max:
+    case Primitive::cumulative_min:
+    case Primitive::cumulative_max: {
       double infinity = std::numeric_limits<double>::infinity();
       if (is_float(element)) return HostTensor::scalar(element, least ? -infinity : infinity).bits_at(0);
       if (!is_signed(element)) return least ? 0 : all;

@@ -52,6 +52,12 @@ constexpr PrimitiveRow reduction(Primitive primitive, std::string_view name, Ele
           error,     doc,  nullptr, reference,       combiner};
 }
 
+constexpr PrimitiveRow scan(Primitive primitive, std::string_view name, Reference reference,
+                            Primitive combiner, std::string_view doc, ErrorBound error = exact) {
+  return {primitive,       name,  1,   Kind::scan, numbers,   ElementRule::same,
+          ShapeRule::scan, error, doc, nullptr,    reference, combiner};
+}
+
 using P = Primitive;
 using R = ElementRule;
 using S = ShapeRule;
@@ -172,8 +178,10 @@ constexpr PrimitiveRow table[] = {
         "Products summed over the contracting axes of `dot`, per batch; result axes: batch, lhs free, rhs free. 16-bit floats convert to f32, accumulate in f32 and round once (not at all if `element` is f32).", summation),
 
   // ---- scan
-  other(P::cumulative_sum, "cumulative_sum", 1, K::scan, numbers, R::same, S::scan, reference_cumulative_sum,
-        "Sums of the elements up to each one along axis `axes[0]`, itself included unless `exclusive`, in the canonical tree; 16-bit floats accumulate in f32.", summation),
+  scan(P::cumulative_sum, "cumulative_sum", reference_cumulative_sum, P::add, "Sums of the elements up to each one along axis `axes[0]`, itself included unless `exclusive` (then the first is 0), in the canonical tree; 16-bit floats accumulate in f32.", summation),
+  scan(P::cumulative_prod, "cumulative_prod", reference_cumulative_prod, P::mul, "Products in the same way; the first of an exclusive one is 1.", ErrorBound{0, 0, "gamma_k * |result|; integers wrap exactly"}),
+  scan(P::cumulative_min, "cumulative_min", reference_cumulative_min, P::min, "The least element so far; NaN propagates. The first of an exclusive one: +inf or the greatest integer."),
+  scan(P::cumulative_max, "cumulative_max", reference_cumulative_max, P::max, "The greatest element so far; NaN propagates. The first of an exclusive one: −inf or the least integer."),
 };
 // clang-format on
 

@@ -27,6 +27,9 @@ HALYARD_REFERENCE(reference_argmax);
 HALYARD_REFERENCE(reference_argmin);
 HALYARD_REFERENCE(reference_dot);
 HALYARD_REFERENCE(reference_cumulative_sum);
+HALYARD_REFERENCE(reference_cumulative_prod);
+HALYARD_REFERENCE(reference_cumulative_min);
+HALYARD_REFERENCE(reference_cumulative_max);
 #undef HALYARD_REFERENCE
 
 }  // namespace halyard::ops

@@ -156,25 +156,73 @@ Status reference_argmin(std::span<const HostTensor> operands, const Attributes& 
   return arguments(operands[0], attributes, result, false);
 }
 
-Status reference_cumulative_sum(std::span<const HostTensor> operands, const Attributes& attributes,
-                                const NumericClass&, HostTensor& result) {
-  const HostTensor& operand = operands[0];
+namespace {
+
+/// `Value` is the type that the elements are merged in.
+template <class Value, class Access, class Combine>
+void scan_with(const HostTensor& operand, const Attributes& attributes, HostTensor& result, Value identity,
+               const Combine& combine) {
   ReductionMap map = map_of(operand.shape(), attributes.axes);
   std::size_t n = map.reduced_offsets.size();
+  std::vector<Value> values(n);
+  for (std::int64_t kept : map.kept_offsets) {
+    for (std::size_t k = 0; k < n; ++k)
+      values[k] = static_cast<Value>(Access::load(operand, kept + map.reduced_offsets[k]));
+    order::scan(values, combine);
+    for (std::size_t k = 0; k < n; ++k) {
+      const Value value = !attributes.exclusive ? values[k] : k == 0 ? identity : values[k - 1];
+      Access::store(result, kept + map.reduced_offsets[k], static_cast<typename Access::Value>(value));
+    }
+  }
+}
+
+template <class Combine>
+Status scan(const HostTensor& operand, const Attributes& attributes, HostTensor& result, int identity,
+            const Combine& combine) {
   with_access(operand.element(), [&](auto access) {
     using Access = decltype(access);
-    std::vector<typename Access::Value> values(n);
-    for (std::int64_t kept : map.kept_offsets) {
-      for (std::size_t k = 0; k < n; ++k) values[k] = Access::load(operand, kept + map.reduced_offsets[k]);
-      order::cumulative_sum(values);
-      for (std::size_t k = 0; k < n; ++k) {
-        bool shifted = attributes.exclusive;
-        auto value = !shifted ? values[k] : k == 0 ? typename Access::Value(0) : values[k - 1];
-        Access::store(result, kept + map.reduced_offsets[k], value);
-      }
-    }
+    using Value = typename Access::Value;
+    scan_with<Value, Access>(operand, attributes, result, static_cast<Value>(identity), combine);
   });
   return {};
+}
+
+Status scan_extremes(const HostTensor& operand, const Attributes& attributes, HostTensor& result,
+                     bool greatest) {
+  const HostTensor first = HostTensor::scalar_bits(
+      operand.element(),
+      reduction_identity(greatest ? Primitive::reduce_max : Primitive::reduce_min, operand.element()));
+  with_access(operand.element(), [&](auto access) {
+    using Access = decltype(access);
+    using Value = typename Access::Ordered;
+    scan_with<Value, Access>(operand, attributes, result, static_cast<Value>(Access::load(first, 0)),
+                             [greatest](Value a, Value b) { return extreme(a, b, greatest); });
+  });
+  return {};
+}
+
+}  // namespace
+
+Status reference_cumulative_sum(std::span<const HostTensor> operands, const Attributes& attributes,
+                                const NumericClass&, HostTensor& result) {
+  return scan(operands[0], attributes, result, 0,
+              [](auto a, auto b) { return static_cast<decltype(a)>(a + b); });
+}
+
+Status reference_cumulative_prod(std::span<const HostTensor> operands, const Attributes& attributes,
+                                 const NumericClass&, HostTensor& result) {
+  return scan(operands[0], attributes, result, 1,
+              [](auto a, auto b) { return static_cast<decltype(a)>(a * b); });
+}
+
+Status reference_cumulative_min(std::span<const HostTensor> operands, const Attributes& attributes,
+                                const NumericClass&, HostTensor& result) {
+  return scan_extremes(operands[0], attributes, result, false);
+}
+
+Status reference_cumulative_max(std::span<const HostTensor> operands, const Attributes& attributes,
+                                const NumericClass&, HostTensor& result) {
+  return scan_extremes(operands[0], attributes, result, true);
 }
 
 }  // namespace halyard::ops

@@ -271,9 +271,17 @@ Tensor take(const Tensor& x, const Tensor& indices, std::int64_t axis) {
   return record({x, indices},
                 [&](GraphBuilder& builder, Ids ids) { return builder.take(ids[0], ids[1], axis); });
 }
-Tensor cumulative_sum(const Tensor& x, std::int64_t axis) {
-  return record({x}, [&](GraphBuilder& builder, Ids ids) { return builder.cumulative_sum(ids[0], axis); });
-}
+#define HALYARD_TENSOR_SCAN(primitive)                               \
+  Tensor primitive(const Tensor& x, std::int64_t axis) {             \
+    return record({x}, [&](GraphBuilder& builder, Ids ids) {         \
+      return builder.cumulative(Primitive::primitive, ids[0], axis); \
+    });                                                              \
+  }
+HALYARD_TENSOR_SCAN(cumulative_sum)
+HALYARD_TENSOR_SCAN(cumulative_prod)
+HALYARD_TENSOR_SCAN(cumulative_min)
+HALYARD_TENSOR_SCAN(cumulative_max)
+#undef HALYARD_TENSOR_SCAN
 Tensor matmul(const Tensor& a, const Tensor& b) {
   return record({a, b}, [&](GraphBuilder& builder, Ids ids) { return builder.matmul(ids[0], ids[1]); });
 }

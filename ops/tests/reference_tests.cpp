@@ -164,6 +164,26 @@ TEST_CASE("a cumulative sum is the tree of steps 1, 2, 4, 8 over groups of 16") 
   CHECK(std::equal(shifted.begin() + 1, shifted.end(), expected.begin()));
 }
 
+TEST_CASE("cumulative products, least and greatest follow the same tree, from their own identities") {
+  Attributes along = over({0});
+  HostTensor x = vector_of<std::int32_t>({3, -1, 4, -1, 5});
+  CHECK(values_of<std::int32_t>(run(Primitive::cumulative_prod, {x}, along)) ==
+        std::vector<std::int32_t>{3, -3, -12, 12, 60});
+  CHECK(values_of<std::int32_t>(run(Primitive::cumulative_min, {x}, along)) ==
+        std::vector<std::int32_t>{3, -1, -1, -1, -1});
+  CHECK(values_of<std::int32_t>(run(Primitive::cumulative_max, {x}, along)) ==
+        std::vector<std::int32_t>{3, 3, 4, 4, 5});
+  along.exclusive = true;
+  CHECK(values_of<std::int32_t>(run(Primitive::cumulative_prod, {x}, along))[0] == 1);
+  CHECK(values_of<std::int32_t>(run(Primitive::cumulative_min, {x}, along))[0] ==
+        std::numeric_limits<std::int32_t>::max());
+  auto greatest = values_of<float>(run(
+      Primitive::cumulative_max, {vector_of<float>({1, std::numeric_limits<float>::quiet_NaN(), 2})}, along));
+  CHECK(greatest[0] == -std::numeric_limits<float>::infinity());
+  CHECK(greatest[1] == 1);
+  CHECK(std::isnan(greatest[2]));
+}
+
 TEST_CASE("movement puts every element in its place") {
   HostTensor x = vector_of<std::int32_t>({0, 1, 2, 3, 4, 5}).reshaped(Shape{2, 3}).value();
   CHECK(values_of<std::int32_t>(run(Primitive::permute, {x}, over({1, 0}))) ==

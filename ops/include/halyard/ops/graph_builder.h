@@ -78,7 +78,11 @@ class GraphBuilder {
                         bool keep_dims = false);
   Result<NodeId> argument(Primitive primitive, NodeId a, std::int64_t axis, bool keep_dims = false,
                           ElementType index = ElementType::i64);
-  Result<NodeId> cumulative_sum(NodeId a, std::int64_t axis, bool exclusive = false);
+  /// Any scan: `cumulative_sum` and the like.
+  Result<NodeId> cumulative(Primitive primitive, NodeId a, std::int64_t axis, bool exclusive = false);
+  Result<NodeId> cumulative_sum(NodeId a, std::int64_t axis, bool exclusive = false) {
+    return cumulative(Primitive::cumulative_sum, a, axis, exclusive);
+  }
 
   // ---- contraction
   Result<NodeId> dot_general(NodeId a, NodeId b, DotDimensions dimensions,

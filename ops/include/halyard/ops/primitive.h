@@ -109,8 +109,11 @@ enum class Primitive : std::uint16_t {
   dot_general,
   // ---- scan
   cumulative_sum,
+  cumulative_prod,
+  cumulative_min,
+  cumulative_max,
 };
-inline constexpr std::size_t primitive_count = static_cast<std::size_t>(Primitive::cumulative_sum) + 1;
+inline constexpr std::size_t primitive_count = static_cast<std::size_t>(Primitive::cumulative_max) + 1;
 
 enum class Kind : std::uint8_t {
   source,
@@ -197,7 +200,8 @@ struct PrimitiveRow {
   std::string_view doc;  ///< one or two sentences
   Expand expand = nullptr;
   Reference reference = nullptr;
-  /// Reductions: the elementwise primitive that merges two partial results in the accumulator's type.
+  /// Reductions and scans: the elementwise primitive that merges two partial results in the accumulator's
+  /// type.
   std::optional<Primitive> combiner = std::nullopt;
 };
 
@@ -231,7 +235,7 @@ constexpr ElementType accumulator(ElementType element) {
 }
 
 /// The bits of the value that an empty reduction gives, in `element`: 0, 1, +inf or the greatest, −inf or the
-/// least, false, true. (Only the six reductions that have one.)
+/// least, false, true. (Only the six reductions that have one, and the scans.)
 std::uint64_t reduction_identity(Primitive reduction, ElementType element);
 
 }  // namespace halyard::ops

@@ -28,7 +28,7 @@ inline constexpr std::int64_t column_chunk = 64;
 /// Length of one fma chain; chunk results are added in ascending order.
 inline constexpr std::int64_t dot_chunk = 512;
 
-// ---- cumulative sum
+// ---- cumulative sums, products, extremes
 /// Elements per group; within a group a tree of steps 1, 2, 4, 8.
 inline constexpr std::int64_t scan_group = 16;
 
@@ -108,12 +108,12 @@ T dot(std::int64_t n, const A& a, const B& b, bool fused) {
   return total;
 }
 
-/// Inclusive sums in place: in every group of 16, for step in 1, 2, 4, 8: x[i] = x[i − step] + x[i] where i ≥
-/// step (all at once, from the values before the step). If there are several groups, the totals (last
-/// elements) of the groups are scanned by the same rule, and each element of group g > 0 becomes scanned[g −
-/// 1] + x[i].
-template <class T>
-void cumulative_sum(std::vector<T>& x) {
+/// Inclusive sums (products, …) in place: in every group of 16, for step in 1, 2, 4, 8: x[i] = x[i − step] +
+/// x[i] where i ≥ step (all at once, from the values before the step). If there are several groups, the
+/// totals (last elements) of the groups are scanned by the same rule, and each element of group g > 0 becomes
+/// scanned[g − 1] + x[i]. `combine(earlier, later)` stands for +.
+template <class T, class Combine>
+void scan(std::vector<T>& x, const Combine& combine) {
   auto n = static_cast<std::int64_t>(x.size());
   std::vector<T> totals;
   for (std::int64_t first = 0; first < n; first += scan_group) {
@@ -121,15 +121,15 @@ void cumulative_sum(std::vector<T>& x) {
     for (std::int64_t step = 1; step < scan_group; step *= 2)
       for (std::int64_t i = count - 1; i >= step; --i) {
         T& value = x[static_cast<std::size_t>(first + i)];
-        value = static_cast<T>(x[static_cast<std::size_t>(first + i - step)] + value);
+        value = combine(x[static_cast<std::size_t>(first + i - step)], value);
       }
     totals.push_back(x[static_cast<std::size_t>(first + count - 1)]);
   }
   if (totals.size() <= 1) return;
-  cumulative_sum(totals);
+  scan(totals, combine);
   for (std::int64_t i = scan_group; i < n; ++i) {
     T& value = x[static_cast<std::size_t>(i)];
-    value = static_cast<T>(totals[static_cast<std::size_t>(i / scan_group - 1)] + value);
+    value = combine(totals[static_cast<std::size_t>(i / scan_group - 1)], value);
   }
 }
 

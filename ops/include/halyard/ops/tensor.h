@@ -245,6 +245,9 @@ Tensor pad(const Tensor& x, std::vector<std::int64_t> before, std::vector<std::i
 Tensor reverse(const Tensor& x, std::vector<std::int64_t> axes);
 Tensor take(const Tensor& x, const Tensor& indices, std::int64_t axis);
 Tensor cumulative_sum(const Tensor& x, std::int64_t axis);
+Tensor cumulative_prod(const Tensor& x, std::int64_t axis);
+Tensor cumulative_min(const Tensor& x, std::int64_t axis);
+Tensor cumulative_max(const Tensor& x, std::int64_t axis);
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 // ---- compositions (see compositions.h)
