@@ -82,6 +82,23 @@ std::optional<bool> compared(Primitive primitive, bool less, bool equal) {
   }
 }
 
+/// Words 0 and 1 of Philox 4×32-10 (Salmon et al., SC 2011), as its authors write it: with products of 64
+/// bits.
+std::uint64_t philox(std::uint64_t counter, std::uint64_t key) {
+  std::uint64_t c[] = {counter & 0xffffffff, counter >> 32, 0, 0};
+  std::uint64_t k[] = {key & 0xffffffff, key >> 32};
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t a = 0xd2511f53 * c[0], b = 0xcd9e8d57 * c[2];
+    c[0] = (b >> 32) ^ c[1] ^ k[0];
+    c[2] = (a >> 32) ^ c[3] ^ k[1];
+    c[1] = b & 0xffffffff;
+    c[3] = a & 0xffffffff;
+    k[0] = (k[0] + 0x9e3779b9) & 0xffffffff;
+    k[1] = (k[1] + 0xbb67ae85) & 0xffffffff;
+  }
+  return c[0] | (c[1] << 32);
+}
+
 /// The exact integer, before it wraps.
 std::optional<__int128> of_integers(Primitive primitive, std::span<const Scalar> operands) {
   const __int128 a = operands[0].integer();
@@ -121,6 +138,8 @@ std::optional<__int128> of_integers(Primitive primitive, std::span<const Scalar>
     case Primitive::shl:
     case Primitive::shr:
       return shifted(primitive, a, b, operands[0].element);
+    case Primitive::philox:
+      return philox(operands[0].bits, operands[1].bits);
     case Primitive::clamp:
       return std::min(std::max(a, b), c);
     case Primitive::fma:

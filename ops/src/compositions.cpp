@@ -92,6 +92,12 @@ std::int64_t count_over(const Shape& shape, const std::vector<std::int64_t>& axe
   return count;
 }
 
+std::vector<std::int64_t> all_axes(std::size_t rank) {
+  std::vector<std::int64_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
 Term mean_of(const Term& x, const std::vector<std::int64_t>& axes, double count, bool keep_dims = true) {
   return x.reduce(Primitive::reduce_sum, axes, keep_dims) / count;
 }
@@ -247,6 +253,88 @@ Result<NodeId> masked_mean(GraphBuilder& builder, NodeId x, NodeId mask) {
     Term count = weights.reduce(Primitive::reduce_sum, {1}, false);
     return total / count.binary(Primitive::max, 1e-9);
   });
+}
+
+namespace {
+
+/// The two words of each element's random bits, as u32 tensors.
+struct RandomWords {
+  Term low, high;
+};
+Result<RandomWords> random_words(GraphBuilder& builder, NodeId key, const Shape& shape) {
+  if (builder.element(key) != ElementType::u64 || builder.shape(key).rank() != 0)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("random: the key is {}, not a u64 scalar", builder.node(key).type().text()));
+  HALYARD_ASSIGN(NodeId counter, builder.iota(ElementType::u64, Shape{shape.count()}, 0));
+  HALYARD_ASSIGN(counter, builder.reshape(counter, shape.vector()));
+  const Term bits(builder, builder.binary(Primitive::philox, counter, key));
+  return RandomWords{bits.cast(ElementType::u32), bits.binary(Primitive::shr, 32).cast(ElementType::u32)};
+}
+
+/// The upper 24 bits of a word, which f32 holds exactly; `offset` is added before the scaling.
+Term fraction(const Term& word, double offset) {
+  return (word.binary(Primitive::shr, 8).cast(ElementType::f32) + offset) * 0x1p-24;
+}
+
+}  // namespace
+
+Result<NodeId> random_uniform(GraphBuilder& builder, NodeId key, const Shape& shape) {
+  HALYARD_ASSIGN(RandomWords words, random_words(builder, key, shape));
+  return fraction(words.low, 0).node();
+}
+
+Result<NodeId> random_normal(GraphBuilder& builder, NodeId key, const Shape& shape) {
+  HALYARD_ASSIGN(RandomWords words, random_words(builder, key, shape));
+  Term radius = (fraction(words.low, 1).unary(Primitive::log) * -2.0).unary(Primitive::sqrt);
+  Term angle = fraction(words.high, 0) * (2 * std::numbers::pi);
+  return (radius * angle.unary(Primitive::cos)).node();
+}
+
+Result<NodeId> random_bernoulli(GraphBuilder& builder, NodeId key, const Shape& shape, double probability) {
+  HALYARD_ASSIGN(RandomWords words, random_words(builder, key, shape));
+  return fraction(words.low, 0).binary(Primitive::lt, probability).node();
+}
+
+Result<NodeId> logsumexp(GraphBuilder& builder, NodeId x, std::vector<std::int64_t> axes, bool keep_dims) {
+  HALYARD_TRY(require_float("logsumexp", builder, x));
+  HALYARD_ASSIGN(axes, normalize_axes(axes, builder.shape(x).rank()));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    // An infinite greatest element is not subtracted: −inf − −inf would be NaN.
+    Term shift = wide.reduce(Primitive::reduce_max, axes).then([&](NodeId greatest) -> Result<NodeId> {
+      HALYARD_ASSIGN(NodeId finite, builder.unary(Primitive::is_finite, greatest));
+      return builder.select(finite, greatest, builder.scalar(builder.element(greatest), 0));
+    });
+    Term total = (wide - shift).unary(Primitive::exp).reduce(Primitive::reduce_sum, axes);
+    Term result = shift + total.unary(Primitive::log);
+    const std::vector<std::int64_t> dropped = axes.empty() ? all_axes(builder.shape(x).rank()) : axes;
+    return keep_dims ? result : result.then([&](NodeId id) { return builder.squeeze(id, dropped); });
+  });
+}
+
+Result<NodeId> norm(GraphBuilder& builder, NodeId x, std::vector<std::int64_t> axes, bool keep_dims) {
+  HALYARD_TRY(require_float("norm", builder, x));
+  HALYARD_ASSIGN(axes, normalize_axes(axes, builder.shape(x).rank()));
+  return in_accumulator(builder, x, [&](const Term& wide) {
+    return (wide * wide).reduce(Primitive::reduce_sum, axes, keep_dims).unary(Primitive::sqrt);
+  });
+}
+
+Result<NodeId> one_hot(GraphBuilder& builder, NodeId indices, std::int64_t count, ElementType element) {
+  std::vector<std::int64_t> shape = builder.shape(indices).vector();
+  shape.push_back(count);
+  HALYARD_ASSIGN(NodeId positions, builder.iota(builder.element(indices), Shape(shape),
+                                                static_cast<std::int64_t>(shape.size()) - 1));
+  HALYARD_ASSIGN(NodeId wanted, builder.unsqueeze(indices, {-1}));
+  return Term(builder, builder.binary(Primitive::eq, wanted, positions)).cast(element).node();
+}
+
+Result<NodeId> lower_triangle(GraphBuilder& builder, std::int64_t rows, std::int64_t columns,
+                              std::int64_t diagonal) {
+  const Shape shape{rows, columns};
+  HALYARD_ASSIGN(NodeId row, builder.iota(ElementType::i64, shape, 0));
+  HALYARD_ASSIGN(NodeId column, builder.iota(ElementType::i64, shape, 1));
+  HALYARD_ASSIGN(NodeId last, builder.binary(Primitive::add, row, static_cast<double>(diagonal)));
+  return builder.binary(Primitive::le, column, last);
 }
 
 }  // namespace halyard::ops

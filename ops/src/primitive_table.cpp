@@ -131,6 +131,7 @@ constexpr PrimitiveRow table[] = {
   elementwise(P::le, "le", 2, everything, exact, comparison<less_equal>, "a ≤ b; false for NaN.", R::comparison),
   elementwise(P::gt, "gt", 2, everything, exact, comparison<greater>, "a > b; false for NaN.", R::comparison),
   elementwise(P::ge, "ge", 2, everything, exact, comparison<greater_equal>, "a ≥ b; false for NaN.", R::comparison),
+  elementwise(P::philox, "philox", 2, only(E::u64), exact, binary<philox>, "Random bits: words 0 (low) and 1 (high) of Philox 4×32-10 for the counter (low a, high a, 0, 0) and the key (low b, high b)."),
 
   // ---- elementwise, three operands
   elementwise(P::select, "select", 3, everything, exact, choose, "The second operand where the first is true, else the third.", R::select),

@@ -229,6 +229,8 @@ Expr arc_tangent_of_two(Expr y, Expr x);
 Expr remainder_of(Expr a, Expr b);
 Expr floor_quotient(Expr a, Expr b);
 Expr modulo(Expr a, Expr b);
+/// (expand_random.cpp)
+Expr philox(Expr counter, Expr key);
 /// (expand_power.cpp)
 Expr power(Expr a, Expr b);
 

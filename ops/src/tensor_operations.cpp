@@ -311,6 +311,45 @@ std::optional<NodeId> pick(Ids ids, std::optional<std::size_t> position) {
 
 }  // namespace
 
+Tensor logsumexp(const Tensor& x, const std::vector<std::int64_t>& axes, bool keep_dims) {
+  return record({x},
+                [&](GraphBuilder& builder, Ids ids) { return logsumexp(builder, ids[0], axes, keep_dims); });
+}
+Tensor norm(const Tensor& x, const std::vector<std::int64_t>& axes, bool keep_dims) {
+  return record({x}, [&](GraphBuilder& builder, Ids ids) { return norm(builder, ids[0], axes, keep_dims); });
+}
+Tensor one_hot(const Tensor& indices, std::int64_t count, ElementType element) {
+  return record({indices},
+                [&](GraphBuilder& builder, Ids ids) { return one_hot(builder, ids[0], count, element); });
+}
+Tensor lower_triangle(std::int64_t rows, std::int64_t columns, std::int64_t diagonal) {
+  return record({},
+                [&](GraphBuilder& builder, Ids) { return lower_triangle(builder, rows, columns, diagonal); });
+}
+
+namespace {
+
+/// A value given at run time, so that another seed needs no other kernel.
+Tensor key_of(std::uint64_t seed) {
+  return {HostTensor::scalar_bits(ElementType::u64, seed)};
+}
+
+}  // namespace
+
+Tensor random_uniform(const Shape& shape, std::uint64_t seed) {
+  return record({key_of(seed)},
+                [&](GraphBuilder& builder, Ids ids) { return random_uniform(builder, ids[0], shape); });
+}
+Tensor random_normal(const Shape& shape, std::uint64_t seed) {
+  return record({key_of(seed)},
+                [&](GraphBuilder& builder, Ids ids) { return random_normal(builder, ids[0], shape); });
+}
+Tensor random_bernoulli(const Shape& shape, double probability, std::uint64_t seed) {
+  return record({key_of(seed)}, [&](GraphBuilder& builder, Ids ids) {
+    return random_bernoulli(builder, ids[0], shape, probability);
+  });
+}
+
 Tensor softmax(const Tensor& x, std::int64_t axis) {
   return record({x}, [&](GraphBuilder& builder, Ids ids) { return softmax(builder, ids[0], axis); });
 }

@@ -43,6 +43,56 @@ TEST_CASE("softmax does not overflow, and of a fully masked row is NaN") {
   check_close(softmax(Tensor::from<float>({-infinity, 0})), {0, 1});
 }
 
+TEST_CASE("logsumexp neither overflows nor loses infinities, over any axes") {
+  check_close(logsumexp(Tensor::from<float>({1000, 1000})), {1000 + std::log(2.0)}, 1e-4);
+  CHECK(logsumexp(Tensor::from<float>({-infinity, -infinity})).item() == -infinity);
+  CHECK(logsumexp(Tensor::from<float>({1, infinity})).item() == infinity);
+  Tensor x = noise({2, 3, 4});
+  CHECK(logsumexp(x, {0, 2}).shape() == Shape{3});
+  CHECK(logsumexp(x, {0, 2}, true).shape() == Shape{1, 3, 1});
+  check_close(logsumexp(x, {0, 2}), doubles_of(log(exp(x).sum({0, 2})).host()));
+}
+
+TEST_CASE("norm is the root of the sum of squares") {
+  check_close(norm(Tensor::from<float>({3, 4})), {5});
+  CHECK(norm(noise({2, 3, 4}), {1}, true).shape() == Shape{2, 1, 4});
+}
+
+TEST_CASE("one_hot is 1 at its index and 0 beyond the range; lower_triangle keeps the diagonal") {
+  CHECK(one_hot(Tensor::from<std::int64_t>({1, 3, -1}), 3).values<float>() ==
+        std::vector<float>{0, 1, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(lower_triangle(2, 3).values<bool>() == std::vector<bool>{true, false, false, true, true, false});
+  CHECK(lower_triangle(2, 3, 1).values<bool>() == std::vector<bool>{true, true, false, true, true, true});
+}
+
+TEST_CASE("philox gives the bits that its authors publish") {
+  // Random123's known answers for philox4x32-10: counter 0, key 0: 6627e8d5 e169c58d …
+  const HostTensor zero = vector_of<std::uint64_t>({0});
+  CHECK(values_of<std::uint64_t>(run(Primitive::philox, {zero, zero})) ==
+        std::vector<std::uint64_t>{0xe169c58d6627e8d5});
+}
+
+TEST_CASE("random numbers have the moments of their distributions, and a seed decides them") {
+  const Shape shape{100, 200};
+  auto uniform = doubles_of(random_uniform(shape, 5).host());
+  auto normal = doubles_of(random_normal(shape, 5).host());
+  double mean = 0, square = 0, normal_mean = 0, normal_square = 0;
+  for (std::size_t i = 0; i < uniform.size(); ++i) {
+    CHECK((uniform[i] >= 0 && uniform[i] < 1));
+    mean += uniform[i] / 20000;
+    square += uniform[i] * uniform[i] / 20000;
+    normal_mean += normal[i] / 20000;
+    normal_square += normal[i] * normal[i] / 20000;
+  }
+  CHECK(std::fabs(mean - 0.5) < 0.01);
+  CHECK(std::fabs(square - 1.0 / 3) < 0.01);
+  CHECK(std::fabs(normal_mean) < 0.03);
+  CHECK(std::fabs(normal_square - 1) < 0.04);
+  CHECK(std::fabs(random_bernoulli(shape, 0.25, 5).cast(ElementType::f32).mean().item() - 0.25) < 0.01);
+  CHECK(same_bits(random_normal(shape, 5).host(), random_normal(shape, 5).host()));
+  CHECK_FALSE(same_bits(random_uniform(shape, 6).host(), random_uniform(shape, 5).host()));
+}
+
 TEST_CASE("softmax takes any axis") {
   Tensor x = noise({4, 5});
   CHECK(softmax(x, 0).values<float>()[1] == doctest::Approx(softmax(x.transpose(), -1).values<float>()[4]));

@@ -44,4 +44,25 @@ Result<NodeId> attention(GraphBuilder&, NodeId query, NodeId key, NodeId value,
 /// least 1e-9.
 Result<NodeId> masked_mean(GraphBuilder&, NodeId x, NodeId mask);
 
+// ---- random numbers: element i of the result (row-major) is made of the `philox` of counter i and of `key`,
+// a u64 scalar: the same on every device, fused or not.
+/// Uniform in [0, 1): multiples of 2^-24, as f32.
+Result<NodeId> random_uniform(GraphBuilder&, NodeId key, const Shape& shape);
+/// Of mean 0 and deviation 1, as f32: √(−2 log u) · cos(2π v), u in (0, 1] and v in [0, 1) (Box and Muller,
+/// 1958).
+Result<NodeId> random_normal(GraphBuilder&, NodeId key, const Shape& shape);
+/// True with a probability, which is rounded up to a multiple of 2^-24.
+Result<NodeId> random_bernoulli(GraphBuilder&, NodeId key, const Shape& shape, double probability);
+
+/// log(sum(exp(x))) over `axes` (all if none), without overflow; −inf for −inf alone.
+Result<NodeId> logsumexp(GraphBuilder&, NodeId x, std::vector<std::int64_t> axes, bool keep_dims = false);
+/// √(sum(x²)) over `axes` (all if none).
+Result<NodeId> norm(GraphBuilder&, NodeId x, std::vector<std::int64_t> axes, bool keep_dims = false);
+/// 1 at the index along a new last axis of extent `count`, 0 elsewhere and for indices outside [0, count).
+Result<NodeId> one_hot(GraphBuilder&, NodeId indices, std::int64_t count,
+                       ElementType element = ElementType::f32);
+/// bool [rows, columns]: true where column ≤ row + `diagonal` (a lower triangle).
+Result<NodeId> lower_triangle(GraphBuilder&, std::int64_t rows, std::int64_t columns,
+                              std::int64_t diagonal = 0);
+
 }  // namespace halyard::ops

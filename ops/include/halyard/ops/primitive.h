@@ -79,6 +79,7 @@ enum class Primitive : std::uint16_t {
   le,
   gt,
   ge,
+  philox,
   // ---- elementwise, three operands
   select,
   clamp,

@@ -253,6 +253,14 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 // ---- compositions (see compositions.h)
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
+Tensor logsumexp(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keep_dims = false);
+Tensor norm(const Tensor& x, const std::vector<std::int64_t>& axes = {}, bool keep_dims = false);
+Tensor one_hot(const Tensor& indices, std::int64_t count, ElementType element = ElementType::f32);
+Tensor lower_triangle(std::int64_t rows, std::int64_t columns, std::int64_t diagonal = 0);
+/// The same seed gives the same elements on every device.
+Tensor random_uniform(const Shape& shape, std::uint64_t seed);
+Tensor random_normal(const Shape& shape, std::uint64_t seed);
+Tensor random_bernoulli(const Shape& shape, double probability, std::uint64_t seed);
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& scale = std::nullopt,
                   const std::optional<Tensor>& bias = std::nullopt, double epsilon = 1e-5);
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& scale = std::nullopt, double epsilon = 1e-6);
