@@ -19,6 +19,8 @@ bool repeats(const GraphBuilder& builder, NodeId id, std::size_t axis) {
   if (node.primitive == Primitive::permute)
     return repeats(builder, node.operands[0], static_cast<std::size_t>(node.attributes.axes[axis]));
   if (node.primitive != Primitive::broadcast) return false;
+  // A uniform constant is a weight: it is laid out in memory, on all of its axes.
+  if (builder.node(node.operands[0]).primitive == Primitive::constant) return false;
   const ops::Shape& from = builder.shape(node.operands[0]);
   const std::size_t added = node.shape.rank() - from.rank();
   return axis < added || from[axis - added] == 1;
