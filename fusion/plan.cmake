@@ -32,7 +32,6 @@ halyard_add_library(halyard_fusion
     src/probe_run.cpp
     src/simplify.cpp
     src/trials.cpp
-    src/unrepeat_products.cpp
     src/weight_store.cpp
   LIBRARIES halyard_ops halyard_hal halyard_program halyard_lower
   PRIVATE_LIBRARIES halyard_emit_llvm halyard_emit_spirv halyard_emit_c fmt::fmt nlohmann_json::nlohmann_json

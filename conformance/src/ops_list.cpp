@@ -84,6 +84,7 @@ void list_reduction(List& list) {
   for (ElementType element : list.elements()) {
     // A product of extremes may overflow on the way to a finite result.
     if (primitive != Primitive::reduce_prod) list.add(element, {6, 7}, "axes1", "special", to);
+    list.add(element, {special_count(element), 1}, "axes1", "special", to);
     list.add(element, {33, 7}, "axes1", values, to);
     list.add(element, {33, 7}, "axes0", "small", to);
   }

@@ -92,6 +92,7 @@ class Translator {
   }
   Tile index_value(const IndexExpression& expression);
   Tile spread(Tile made, AxisSet axes);
+  Tile added_to_zero(Tile made);
   Tile both(Tile a, Tile b) {
     if (!a.builder) return b;
     if (!b.builder) return a;
@@ -355,10 +356,9 @@ Result<Tile> Translator::reduction(NodeId id, const Position& position) {
   bool argument = kind == Reduction::argmax || kind == Reduction::argmin;
   if (axes.empty()) {  // a single element: the identity is combined with it once
     if (argument) return builder_.constant_bits(source.element, 0);
-    if (kind == Reduction::sum && is_float(source.element))
-      return builder_.elementwise(Primitive::add, {made, builder_.constant(source.element, 0)});
-    return made;
+    return kind == Reduction::sum ? added_to_zero(made) : made;
   }
+  made = spread(made, set_of(axes));
   bool last = std::count(source.attributes.axes.begin(), source.attributes.axes.end(),
                          static_cast<std::int64_t>(rank) - 1) != 0;
   Tile result = builder_.reduce(kind, made, axes, last);
@@ -398,19 +398,19 @@ Result<Tile> Translator::contraction(NodeId id, const Position& position) {
   }
   HALYARD_ASSIGN(Tile left, value(a, at_a, {}));
   HALYARD_ASSIGN(Tile right, value(b, at_b, {}));
-  if (!axes.empty()) return builder_.dot(left, right, axes, source.element);
+  if (!axes.empty()) {
+    // An axis of the result that neither operand has is given to the one it belongs to.
+    const AxisSet missing = free_axes(position) - builder_.axes(left) - builder_.axes(right);
+    left = spread(left, (missing & free_axes(at_a)) | set_of(axes));
+    right = spread(right, (missing & (free_axes(at_b) - free_axes(at_a))) | set_of(axes));
+    return builder_.dot(left, right, axes, source.element);
+  }
   // One term: round(a * b) + 0, in the accumulator's type.
   ElementType wide = ops::accumulator(node(a).element);
   if (builder_.type(left) != wide) left = builder_.elementwise(Primitive::cast, {left}, wide);
   if (builder_.type(right) != wide) right = builder_.elementwise(Primitive::cast, {right}, wide);
   Tile product = builder_.elementwise(Primitive::mul, {left, right});
-  // The chain starts at +0, to which a product of −0 adds up to +0. Said so, and not as an addition: lavapipe
-  // drops that of a constant 0.
-  if (is_float(wide)) {
-    const Tile zero = builder_.constant(wide, 0);
-    product = builder_.elementwise(Primitive::select,
-                                   {builder_.elementwise(Primitive::eq, {product, zero}), zero, product});
-  }
+  product = added_to_zero(product);
   if (wide != source.element) product = builder_.elementwise(Primitive::cast, {product}, source.element);
   return product;
 }
@@ -487,8 +487,17 @@ Result<Tile> Translator::concat(NodeId id, const Position& position, Tile mask) 
   return result;
 }
 
-/// A stored value is written at every position of its axes, so one that does not depend on some axis of the
-/// tensor (a broadcast result) gets it by a choice between equals.
+/// +0 + x, for a sum of one term: said as a selection, for lavapipe drops the addition of a constant 0, and
+/// with it that −0 becomes +0.
+Tile Translator::added_to_zero(Tile made) {
+  if (!is_float(builder_.type(made))) return made;
+  const Tile zero = builder_.constant(builder_.type(made), 0);
+  return builder_.elementwise(Primitive::select,
+                              {builder_.elementwise(Primitive::eq, {made, zero}), zero, made});
+}
+
+/// A value is stored, reduced and contracted over axes that it has, so one that does not depend on some of
+/// them (it is broadcast along them) gets them by a choice between equals.
 Tile Translator::spread(Tile made, AxisSet axes) {
   AxisSet missing = axes - builder_.axes(made);
   for (std::uint32_t i = 0; i < axis_extents_.size(); ++i) {

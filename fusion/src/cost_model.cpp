@@ -27,12 +27,6 @@ double positions(AxisSet axes, const Binding& binding) {
   return count;
 }
 
-AxisSet set_of(const std::vector<Axis>& list) {
-  AxisSet set;
-  for (Axis axis : list) set = set | AxisSet{axis};
-  return set;
-}
-
 /// Axes along which a load touches new elements.
 AxisSet moving_axes(const TileProgram& program, const TileValue& value, const AccessBinding& numbers) {
   AxisSet axes;

@@ -13,7 +13,6 @@
 #include "merge_gains.h"
 #include "pack_weight.h"
 #include "trials.h"
-#include "unrepeat_products.h"
 
 namespace halyard::fusion {
 namespace {
@@ -487,8 +486,7 @@ Status lower_all(std::vector<Cluster>& clusters, const DeviceProfile& profile, c
 Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, const PlanOptions& options) {
   Plan plan;
   HALYARD_ASSIGN(ops::Graph full, fold_empty(graph, profile.numeric_class()));
-  HALYARD_ASSIGN(ops::Graph once, unrepeat_products(full));
-  HALYARD_ASSIGN(ops::Graph expanded, expand_scans(once));
+  HALYARD_ASSIGN(ops::Graph expanded, expand_scans(full));
   if (options.simplify) {
     SimplifyOptions simplification{.numeric = profile.numeric_class()};
     HALYARD_ASSIGN(plan.graph, simplify(expanded, simplification, &plan.simplified));

@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::size_t max_axes = 32;
 
-AxisSet set_of(const std::vector<Axis>& axes) {
-  AxisSet set;
-  for (Axis axis : axes) set = set | AxisSet{axis};
-  return set;
-}
-
 /// The bits of `value` rounded to `type`, as the thread program's constants are made.
 std::uint64_t bits_of(ElementType type, double value) {
   program::Builder builder("constant");

@@ -1,8 +1,9 @@
 #include <utility>
 #include "scalar_expression.h"
 
-/// Philox 4×32-10 (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3",
-/// SC 2011): a counter-based generator of integer operations alone, so its bits are the same everywhere.
+/// Philox 4×32-10 (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as
+/// 1, 2, 3", SC 2011): a counter-based generator of integer operations alone, so its bits are the same
+/// everywhere.
 namespace halyard::ops::expansion {
 namespace {
 
@@ -20,7 +21,8 @@ Expr high_word(Expr x) {
 }  // namespace
 
 Expr philox(Expr counter, Expr key) {
-  Expr c[] = {low_word(counter), high_word(counter), low_word(counter).like_bits(0), low_word(counter).like_bits(0)};
+  Expr c[] = {low_word(counter), high_word(counter), low_word(counter).like_bits(0),
+              low_word(counter).like_bits(0)};
   Expr k[] = {low_word(key), high_word(key)};
   for (int round = 0; round < rounds; ++round) {
     const Expr first = c[0].like_bits(multipliers[0]), second = c[0].like_bits(multipliers[1]);

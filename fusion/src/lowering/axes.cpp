@@ -11,12 +11,6 @@ std::vector<Axis> members(AxisSet set, std::size_t axis_count) {
   return list;
 }
 
-AxisSet set_of(const std::vector<Axis>& axes) {
-  AxisSet set;
-  for (Axis axis : axes) set = set | AxisSet{axis};
-  return set;
-}
-
 std::vector<bool> reachable(const TileProgram& tiles, const std::vector<TileId>& roots) {
   std::vector<bool> needed(tiles.values.size(), false);
   for (TileId root : roots) needed[index(root)] = true;

@@ -11,7 +11,6 @@ namespace halyard::fusion::lowering {
 
 /// The members of a set, outermost (lowest number) first.
 std::vector<Axis> members(AxisSet set, std::size_t axis_count);
-AxisSet set_of(const std::vector<Axis>& axes);
 
 /// Which values the given ones need, themselves included.
 std::vector<bool> reachable(const TileProgram& tiles, const std::vector<TileId>& roots);

@@ -49,6 +49,12 @@ class AxisSet {
   std::uint32_t bits_ = 0;
 };
 
+inline AxisSet set_of(const std::vector<Axis>& axes) {
+  AxisSet set;
+  for (Axis axis : axes) set = set | AxisSet{axis};
+  return set;
+}
+
 /// Names a value of a tile program: an index into `TileProgram::values`.
 enum class TileId : std::uint32_t {};
 inline constexpr TileId no_tile{0xffffffffu};
