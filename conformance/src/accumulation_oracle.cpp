@@ -70,6 +70,7 @@ double error_of(const Accumulated& sum, ElementType operand, const Scalar& resul
     return units_apart(got, sum.exact, result.element, false) == 0 ? 0 : wrong;
   if (allowance.exact_sums)
     return units_apart(got, round_to(sum.exact, result.element), result.element, false) == 0 ? 0 : wrong;
+  if (got == 0 && sum.exact.is_zero()) return std::signbit(got) == sum.exact.is_negative() ? 0 : wrong;
   const ElementType wide = ops::accumulator(operand);
   const Real unit(std::ldexp(1.0, -format_of(result.element).digits));
   const double tiniest =

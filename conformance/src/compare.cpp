@@ -15,6 +15,7 @@ bool Comparison::failed() const {
 Comparison compare(const Report& a, const Report& b) {
   Comparison result;
   result.same_class = a.device.numeric_class() == b.device.numeric_class();
+  result.same_seed = a.seed == b.seed;
   std::map<std::string_view, const CaseReport*> others;
   std::set<std::string_view> known;
   for (const CaseReport& each : b.cases) others.emplace(each.name, &each);
@@ -33,11 +34,11 @@ Comparison compare(const Report& a, const Report& b) {
       result.differences.push_back({one.name,
                                     fmt::format("verdict: {}, {}", name(left.verdict), name(right.verdict)),
                                     is_failure(left.verdict) || is_failure(right.verdict)});
-    if (left.hash.empty() || right.hash.empty()) continue;
+    if (!result.same_seed || left.hash.empty() || right.hash.empty()) continue;
     const bool same = left.hash == right.hash;
     result.same_bits += same;
     result.other_bits += !same;
-    if (!same && a.seed == b.seed) result.differences.push_back({one.name, "bits differ", result.same_class});
+    if (!same) result.differences.push_back({one.name, "bits differ", result.same_class});
   }
   for (const CaseReport& each : b.cases)
     if (!known.contains(each.name)) result.differences.push_back({each.name, "only in the second", false});

@@ -19,7 +19,7 @@ int width_of(ElementType element) {
 }
 
 /// The bits that an integer type keeps of a value: it wraps.
-std::uint64_t wrapped(__int128 value, ElementType element) {
+std::uint64_t kept_bits(__int128 value, ElementType element) {
   const auto bits = static_cast<std::uint64_t>(value);
   const int width = width_of(element);
   return width == 64 ? bits : bits & ((1ull << width) - 1);
@@ -357,7 +357,7 @@ double cast_error(const Scalar& from, const Scalar& result, const Allowance& all
     const bool below = value < static_cast<double>(least(to));
     exact = above ? greatest(to) : below ? least(to) : static_cast<__int128>(value);
   }
-  return wrapped(exact, to) == result.bits ? 0 : wrong;
+  return kept_bits(exact, to) == result.bits ? 0 : wrong;
 }
 
 bool same(const Scalar& a, const Scalar& b) {
@@ -400,7 +400,7 @@ double elementwise_error(Primitive primitive, std::span<const Scalar> operands, 
   if (primitive == Primitive::cast) return cast_error(operands[0], result, allowance);
   if (!is_float(operands[0].element)) {
     const auto exact = of_integers(primitive, operands);
-    return exact && wrapped(*exact, result.element) == result.bits ? 0 : wrong;
+    return exact && kept_bits(*exact, result.element) == result.bits ? 0 : wrong;
   }
   if (result.element == ElementType::boolean) {
     const auto answer = question(primitive, operands);

@@ -135,7 +135,7 @@ Result<Case> parse(std::string_view name, const Subject& subject) {
 }  // namespace
 
 Suite equality_suite() {
-  return {"equality", "the same bits in every batch and, with --against, on two devices", list, parse, false};
+  return {"equality", "the same bits in every batch and, with --against, on two devices", list, parse};
 }
 
 }  // namespace halyard::conformance

@@ -87,7 +87,7 @@ Result<Case> parse(std::string_view name, const Subject& subject) {
 
 Suite fusion_suite() {
   return {"fusion", "fused and unfused graphs give the same bits, and what can be one kernel is one", list,
-          parse, false};
+          parse};
 }
 
 }  // namespace halyard::conformance

@@ -33,7 +33,7 @@ Result<Case> parse(std::string_view name, const Subject& subject) {
 
 Suite hal_suite() {
   return {"hal", "objects, queues, sync points, threads, graphs, sharing and faults of the C ABI", list,
-          parse, false};
+          parse};
 }
 
 }  // namespace halyard::conformance

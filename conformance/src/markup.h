@@ -5,8 +5,8 @@
 
 namespace halyard::conformance {
 
-/// Text for XML and HTML, in elements and in attributes: the five special characters are escaped, and what
-/// XML 1.0 cannot hold (control characters but tab and line ends; section 2.2) becomes a question mark.
+/// Text for XML and HTML, in elements and in attributes: the five special characters are escaped, and bytes
+/// that are no UTF-8, or no character of XML 1.0 (section 2.2), become question marks.
 std::string escaped(std::string_view text);
 
 }  // namespace halyard::conformance

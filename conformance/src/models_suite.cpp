@@ -50,7 +50,7 @@ Result<Case> parse(std::string_view name, const Subject& subject) {
 }  // namespace
 
 Suite models_suite() {
-  return {"models", "encoder layers, and the models given, fused and unfused", list, parse, false};
+  return {"models", "encoder layers, and the models given, fused and unfused", list, parse};
 }
 
 }  // namespace halyard::conformance

@@ -83,7 +83,7 @@ Result<Case> parse(std::string_view name, const Subject&) {
 Suite ops_suite() {
   return {"ops",
           "each primitive on its element types, shapes, views and special values, against exact arithmetic",
-          list, parse, false};
+          list, parse};
 }
 
 }  // namespace halyard::conformance

@@ -96,15 +96,11 @@ Result<std::vector<Case>> select(const Subject& subject, const RunOptions& optio
   std::set<std::string_view> wanted;
   for (const std::string& name : options.suites) {
     HALYARD_ASSIGN(const Suite* suite, find_suite(name));
-    if (suite->needs_against && !subject.against)
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("suite '{}' compares two devices: name the other with --against", name));
     wanted.insert(suite->name);
   }
   std::vector<Case> cases;
   for (const Suite& suite : suites()) {
     if (!wanted.empty() && !wanted.contains(suite.name)) continue;
-    if (suite.needs_against && !subject.against) continue;
     for (Case& each : suite.cases(subject))
       if (selected(options, each)) cases.push_back(std::move(each));
   }

@@ -49,7 +49,7 @@ Expr float_remainder(Expr a, Expr b) {
   // rest · 2^(exponent − 150) in two exact steps, each factor a normal number.
   Expr exponent = y.exponent.cast(ElementType::u32);
   Expr half = exponent >> 1;
-  auto power = [&](Expr n) { return ((n + 127 - n.like(75)) << 23).bits_as(ElementType::f32); };
+  auto power = [&](Expr n) { return ((n + 52) << 23).bits_as(ElementType::f32); };
   Expr value = (rest.cast(ElementType::u32).cast(ElementType::f32) * power(half)) * power(exponent - half);
   value = select(smaller, dividend, value);
   Expr sign = a.bits_as(ElementType::u32) & 0x80000000ull;

@@ -32,11 +32,23 @@ struct ConformanceArguments {
 };
 
 /// The options that name the devices, as a repeat command needs them.
+/// As one word of a POSIX shell (Shell Command Language, 2.2.2): in single quotes where it needs them.
+std::string for_a_shell(const std::string& word) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_./-+:=,@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string command_of(const ConformanceArguments& arguments, const suite::Subject& subject) {
   std::string command = "halyard conformance --device " + subject.info().uri;
-  if (!arguments.plugin.empty()) command += " --plugin " + arguments.plugin;
+  if (!arguments.plugin.empty()) command += " --plugin " + for_a_shell(arguments.plugin);
   if (subject.against) command += " --against " + subject.against->device()->info().uri;
-  for (const std::string& model : arguments.models) command += " --model " + model;
+  for (const std::string& model : arguments.models) command += " --model " + for_a_shell(model);
   return command;
 }
 
@@ -169,9 +181,14 @@ void compare(const CompareArguments& arguments) {
   const suite::Comparison comparison = suite::compare(reports[0], reports[1]);
   for (const suite::Comparison::Difference& each : comparison.differences)
     fmt::print("{}  {}: {}\n", each.counts ? "DIFFERS" : "differs", each.name, each.what);
-  fmt::print("{} and {}: {} cases in both; same bits in {}, other bits in {}; classes '{}' and '{}'\n",
-             reports[0].device.name, reports[1].device.name, comparison.cases, comparison.same_bits,
-             comparison.other_bits, reports[0].device.numeric_class(), reports[1].device.numeric_class());
+  const std::string bits =
+      comparison.same_seed
+          ? fmt::format("same bits in {}, other bits in {}", comparison.same_bits, comparison.other_bits)
+          : fmt::format("seeds {} and {} give other values: bits not compared", reports[0].seed,
+                        reports[1].seed);
+  fmt::print("{} and {}: {} cases in both; {}; classes '{}' and '{}'\n", reports[0].device.name,
+             reports[1].device.name, comparison.cases, bits, reports[0].device.numeric_class(),
+             reports[1].device.numeric_class());
   if (!arguments.html.empty()) {
     value_or_exit(suite::write_file(arguments.html, suite::to_html(reports)));
     fmt::print("wrote {}\n", arguments.html);
@@ -192,8 +209,7 @@ void add_conformance_command(CLI::App& application) {
       ->add_option("--plugin", arguments->plugin,
                    "A backend to load: libhalyard_NAME.so; its device is the default")
       ->check(CLI::ExistingFile);
-  command->add_option("--suite", arguments->suites,
-                      "ops, fusion, models, equality; repeatable (default: all)");
+  command->add_option("--suite", arguments->suites, "One of the suites below; repeatable (default: all)");
   command->add_option("--filter", arguments->filters,
                       "Cases whose name contains this, or matches it if it holds a *; repeatable");
   command->add_option("--case", arguments->names, "Exactly this case, listed or not; repeatable");
@@ -207,8 +223,11 @@ void add_conformance_command(CLI::App& application) {
   command->add_flag("--list", arguments->list, "Name the cases and run none");
   command->add_flag("--fail-fast", arguments->fail_fast, "Stop at the first failure");
   command->add_flag("--no-shrink", arguments->no_shrink, "Do not look for the least case that fails");
+  std::string footer = "Suites:\n";
+  for (const suite::Suite& each : suite::suites()) footer += fmt::format("  {:<10}{}\n", each.name, each.doc);
   command->footer(
-      "Example: halyard conformance --device vulkan:0 --against cpu --json vulkan.json --html vulkan.html");
+      footer +
+      "\nExample: halyard conformance --device vulkan:0 --against cpu --json vulkan.json --html vulkan.html");
 
   auto compared = std::make_shared<CompareArguments>();
   CLI::App* comparison = command->add_subcommand("compare", "Compare two reports; no device is needed");

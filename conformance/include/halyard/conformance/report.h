@@ -67,6 +67,7 @@ struct Comparison {
   std::size_t same_bits = 0;
   std::size_t other_bits = 0;
   bool same_class = false;
+  bool same_seed = false;  ///< else the cases have other values, and bits are not compared
   std::vector<Difference> differences;
   bool failed() const;
 };

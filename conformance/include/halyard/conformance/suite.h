@@ -74,20 +74,18 @@ struct Case {
   std::function<Outcome(const Subject&)> run;
   /// Smaller cases that test the same, to find the least one that fails; empty if there is none.
   std::function<std::vector<Case>()> smaller;
-  /// In the part of the suite that fits into continuous integration: at least one case of each operation and
-  /// type.
+  /// In the part of the suite that fits into continuous integration: see `--fast` in docs/conformance.md.
   bool fast = true;
 };
 
 /// A family of cases.
 struct Suite {
   std::string_view name;
-  std::string_view doc;
+  std::string_view doc;  ///< what it checks, in a line
   /// The cases for a device, in a fixed order.
   std::vector<Case> (*cases)(const Subject&);
   /// The case of that name, listed or not; `invalid_argument` says what the name lacks.
   Result<Case> (*parse)(std::string_view name, const Subject&);
-  bool needs_against = false;
 };
 /// All suites, in the order in which they run.
 const std::vector<Suite>& suites();
