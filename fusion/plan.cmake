@@ -14,7 +14,10 @@ halyard_add_library(halyard_fusion
     src/emit_files.cpp
     src/executable.cpp
     src/executable_builder.cpp
-    src/expand_scans.cpp
+    src/expand_compounds.cpp
+    src/expand_scan.cpp
+    src/expand_scatter.cpp
+    src/expand_sort.cpp
     src/explanation.cpp
     src/fold_empty.cpp
     src/graph_executor.cpp

@@ -254,14 +254,47 @@ double dot_error(const ops::Node& node, std::span<const HostTensor> operands, co
   return error_of(sum, operands[0].element(), result, allowance);
 }
 
-/// The reduction that a scan makes of each beginning.
-Primitive reduction_of(Primitive scan) {
-  switch (scan) {
+/// Whether a stands before b in ascending order: NaN after everything else.
+bool stands_before(const Scalar& a, const Scalar& b) {
+  if (!is_float(a.element)) return a.integer() < b.integer();
+  if (std::isnan(b.number())) return !std::isnan(a.number());
+  return a.number() < b.number();
+}
+
+/// The element of that index must have as many before it as the position says: those that are less (greater),
+/// and the equal ones of lower index.
+double order_error(const ops::Node& node, const HostTensor& operand, const Position& position,
+                   const Scalar& result) {
+  const auto axis = static_cast<std::size_t>(node.attributes.axes[0]);
+  const std::int64_t extent = operand.shape()[axis];
+  const auto index = static_cast<std::int64_t>(result.integer());
+  if (index < 0 || index >= extent) return wrong;
+  Position at = position;
+  const auto element = [&](std::int64_t i) {
+    at[axis] = i;
+    return Scalar::of(operand, number_of(at, operand.shape().extents()));
+  };
+  const Scalar chosen = element(index);
+  std::int64_t before = 0;
+  for (std::int64_t i = 0; i < extent; ++i) {
+    const Scalar other = element(i);
+    const bool less = stands_before(other, chosen), greater = stands_before(chosen, other);
+    before += (node.attributes.descending ? greater : less) || (less == greater && i < index);
+  }
+  return before == position[axis] ? 0 : wrong;
+}
+
+/// The reduction that a scan makes of each beginning, or a scatter of the base's element and its updates.
+Primitive reduction_of(Primitive scan_or_scatter) {
+  switch (scan_or_scatter) {
     case Primitive::cumulative_prod:
+    case Primitive::scatter_prod:
       return Primitive::reduce_prod;
     case Primitive::cumulative_min:
+    case Primitive::scatter_min:
       return Primitive::reduce_min;
     case Primitive::cumulative_max:
+    case Primitive::scatter_max:
       return Primitive::reduce_max;
     default:
       return Primitive::reduce_sum;
@@ -287,7 +320,48 @@ double scan_error(const ops::Node& node, const HostTensor& operand, const Positi
   return float_reduction_error(reduction, row, {}, result, allowance, scan_depth(operand.shape()[axis]));
 }
 
+/// The base's element and the updates for it, judged as their reduction but for the depth, which counts all
+/// updates.
+double scatter_error(const ops::Node& node, std::span<const HostTensor> operands, const Position& position,
+                     const Scalar& result, const Allowance& allowance) {
+  const HostTensor& base = operands[0];
+  const std::vector<std::int64_t> named = updates_of(node, operands, position);
+  const std::int64_t own = number_of(position, base.shape().extents());
+  if (named.empty()) return base.bits_at(own) == result.bits ? 0 : wrong;
+  HostTensor terms =
+      HostTensor::allocate(base.element(), ops::Shape{static_cast<std::int64_t>(named.size()) + 1}).value();
+  terms.set_bits_at(0, base.bits_at(own));
+  for (std::size_t i = 0; i < named.size(); ++i)
+    terms.set_bits_at(static_cast<std::int64_t>(i) + 1, operands[2].bits_at(named[i]));
+  ops::Node reduction;
+  reduction.primitive = reduction_of(node.primitive);
+  reduction.attributes.axes = {0};
+  if (!is_float(base.element())) return integer_reduction_error(reduction, terms, {}, result);
+  const bool rows = static_cast<std::size_t>(node.attributes.axes[0]) + 1 == position.size();
+  const std::int64_t count = operands[1].shape().extents().back();
+  return float_reduction_error(reduction, terms, {}, result, allowance,
+                               (rows ? row_depth(count) : column_depth(count)) + 1);
+}
+
 }  // namespace
+
+std::vector<std::int64_t> updates_of(const ops::Node& node, std::span<const HostTensor> operands,
+                                     const Position& position) {
+  const auto axis = static_cast<std::size_t>(node.attributes.axes[0]);
+  const HostTensor& indices = operands[1];
+  const std::int64_t extent = operands[0].shape()[axis];
+  Position of_index(position.begin(), position.begin() + static_cast<std::ptrdiff_t>(axis) + 1);
+  Position of_update = position;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t u = 0; u < indices.shape()[axis]; ++u) {
+    of_index[axis] = of_update[axis] = u;
+    const auto index = static_cast<std::int64_t>(
+        Scalar::of(indices, number_of(of_index, indices.shape().extents())).integer());
+    if ((index < 0 ? index + extent : index) == position[axis])
+      numbers.push_back(number_of(of_update, operands[2].shape().extents()));
+  }
+  return numbers;
+}
 
 double accumulated_error(const ops::Node& node, std::span<const HostTensor> operands,
                          const Position& position, const Scalar& result, const Allowance& allowance) {
@@ -295,6 +369,8 @@ double accumulated_error(const ops::Node& node, std::span<const HostTensor> oper
     case Primitive::argmax:
     case Primitive::argmin:
       return argument_error(node, operands[0], position, result);
+    case Primitive::argsort:
+      return order_error(node, operands[0], position, result);
     case Primitive::dot_general:
       return dot_error(node, operands, position, result, allowance);
     case Primitive::cumulative_sum:
@@ -302,6 +378,11 @@ double accumulated_error(const ops::Node& node, std::span<const HostTensor> oper
     case Primitive::cumulative_min:
     case Primitive::cumulative_max:
       return scan_error(node, operands[0], position, result, allowance);
+    case Primitive::scatter_add:
+    case Primitive::scatter_prod:
+    case Primitive::scatter_min:
+    case Primitive::scatter_max:
+      return scatter_error(node, operands, position, result, allowance);
     default:
       return is_float(operands[0].element())
                  ? float_reduction_error(node, operands[0], position, result, allowance)

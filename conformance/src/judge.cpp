@@ -36,7 +36,9 @@ Judgement judge(const ops::Node& node, std::span<const ops::HostTensor> operands
     if (kind == ops::Kind::elementwise) {
       for (std::size_t i = 0; i < operands.size(); ++i) elements[i] = Scalar::of(operands[i], number);
       error = elementwise_error(node.primitive, elements, got, allowance);
-    } else if (kind == ops::Kind::reduction || kind == ops::Kind::contraction || kind == ops::Kind::scan) {
+    } else if (kind == ops::Kind::reduction || kind == ops::Kind::contraction || kind == ops::Kind::scan ||
+               kind == ops::Kind::sort ||
+               (kind == ops::Kind::scatter && node.primitive != ops::Primitive::scatter_set)) {
       error = accumulated_error(node, operands, p.at(), got, allowance);
     } else {
       const Scalar wanted = moved_element(node, operands, p.at());

@@ -3,6 +3,7 @@
 #include <halyard/ops/graph.h>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "elementwise_oracle.h"
 
@@ -35,13 +36,17 @@ class Positions {
 std::int64_t number_of(const std::vector<std::int64_t>& position, std::span<const std::int64_t> extents);
 
 // ---- parts, by kind of primitive (movement_oracle.cpp, accumulation_oracle.cpp)
-/// The exact element of a movement, gather or source primitive at one position.
+/// The exact element of a movement, gather, setting scatter or source primitive at one position.
 Scalar moved_element(const ops::Node& node, std::span<const ops::HostTensor> operands,
                      const std::vector<std::int64_t>& position);
-/// The error of one element of a reduction, contraction or scan, as a fraction of the bound derived from its
-/// order.
+/// The error of one element of a reduction, contraction, scan, sort or merging scatter, as a fraction of the
+/// bound derived from its order.
 double accumulated_error(const ops::Node& node, std::span<const ops::HostTensor> operands,
                          const std::vector<std::int64_t>& position, const Scalar& result,
                          const Allowance& allowance);
+
+/// The row-major numbers of the updates that a scatter brings to one position, ascending.
+std::vector<std::int64_t> updates_of(const ops::Node& node, std::span<const ops::HostTensor> operands,
+                                     const std::vector<std::int64_t>& position);
 
 }  // namespace halyard::conformance

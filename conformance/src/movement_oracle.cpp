@@ -57,6 +57,16 @@ Scalar taken(const Attributes& attributes, std::span<const HostTensor> operands,
   return element_at(operands[0], from);
 }
 
+Scalar windowed(const Attributes& attributes, const HostTensor& operand, const Position& position) {
+  const std::size_t rank = operand.shape().rank();
+  Position from(position.begin(), position.begin() + static_cast<std::ptrdiff_t>(rank));
+  for (std::size_t i = 0; i < attributes.axes.size(); ++i) {
+    std::int64_t& at = from[static_cast<std::size_t>(attributes.axes[i])];
+    at = at * attributes.steps[i] + position[rank + i] * attributes.dilations[i];
+  }
+  return element_at(operand, from);
+}
+
 }  // namespace
 
 Scalar moved_element(const ops::Node& node, std::span<const HostTensor> operands, const Position& position) {
@@ -90,8 +100,14 @@ Scalar moved_element(const ops::Node& node, std::span<const HostTensor> operands
       return padded(attributes, operands[0], position);
     case Primitive::concat:
       return concatenated(attributes, operands, position);
+    case Primitive::windows:
+      return windowed(attributes, operands[0], position);
     case Primitive::take:
       return taken(attributes, operands, position);
+    case Primitive::scatter_set: {
+      const std::vector<std::int64_t> named = updates_of(node, operands, position);
+      return named.empty() ? element_at(operands[0], position) : Scalar::of(operands[2], named.back());
+    }
     default:
       return {ElementType::boolean, ~0ull};  // no definition here: nothing equals this
   }

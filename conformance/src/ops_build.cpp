@@ -26,6 +26,7 @@ struct Form {
   std::vector<std::int64_t> axes;
   bool keep = false;
   bool exclusive = false;
+  bool descending = false;
 };
 
 std::optional<View> parse_view(std::string_view text) {
@@ -48,6 +49,8 @@ Result<Form> parse_form(std::string_view text, std::size_t rank) {
       form.keep = true;
     } else if (word == "exclusive") {
       form.exclusive = true;
+    } else if (word == "descending") {
+      form.descending = true;
     } else if (auto view = parse_view(word)) {
       form.view = *view;
     } else {
@@ -208,8 +211,8 @@ std::int64_t first_axis(const Form& form) {
 }
 
 /// Indices in range, from the end, and some beyond both ends.
-Result<HostTensor> indices(ElementType element, std::int64_t extent, Random& random) {
-  HALYARD_ASSIGN(HostTensor tensor, HostTensor::allocate(element, Shape{11}));
+Result<HostTensor> indices(ElementType element, const Shape& shape, std::int64_t extent, Random& random) {
+  HALYARD_ASSIGN(HostTensor tensor, HostTensor::allocate(element, shape));
   for (std::int64_t i = 0; i < tensor.count(); ++i)
     tensor.set_bits_at(
         i, HostTensor::scalar(element, static_cast<double>(random.below(4 * extent + 1) - 2 * extent))
@@ -249,6 +252,14 @@ Result<Attributes> movement(const OpsCase& c, const Form& form) {
       return a;
     case Primitive::reverse:
       a.axes = form.axes;
+      return a;
+    case Primitive::windows:
+      a.axes = form.axes;
+      for (std::size_t i = 0; i < form.axes.size(); ++i) {
+        a.shape.push_back(i % 2 == 0 ? 3 : 2);
+        a.steps.push_back(i % 2 == 0 ? 2 : 1);
+        a.dilations.push_back(i % 2 == 0 ? 1 : 3);
+      }
       return a;
     default:
       a.axes = {first_axis(form)};
@@ -293,6 +304,23 @@ Result<NodeId> build_elementwise(const OpsCase& c, const Form& form, Operands& o
   return operands.builder().graph().append(c.primitive, ids, attributes);
 }
 
+/// Fewer updates than rows and, for short axes, more: some rows have none, others several.
+Result<NodeId> build_scatter(const OpsCase& c, const Form& form, Operands& operands, Random& random) {
+  const auto axis = static_cast<std::size_t>(first_axis(form));
+  const std::int64_t extent = c.shape[axis], count = extent / 2 + 3;
+  std::vector<std::int64_t> at(c.shape.begin(), c.shape.begin() + static_cast<std::ptrdiff_t>(axis)),
+      updates = c.shape;
+  at.push_back(count);
+  updates[axis] = count;
+  Attributes attributes;
+  attributes.axes = {first_axis(form)};
+  HALYARD_ASSIGN(NodeId base, operands.add(c.element, Shape(c.shape), parse_values(c.values), form.view));
+  HALYARD_ASSIGN(HostTensor places, indices(c.to.value_or(ElementType::i64), Shape(at), extent, random));
+  HALYARD_ASSIGN(NodeId index, operands.add(std::move(places)));
+  HALYARD_ASSIGN(NodeId given, operands.add(c.element, Shape(updates), parse_values(c.values), form.view));
+  return operands.builder().graph().append(c.primitive, {base, index, given}, attributes);
+}
+
 Result<NodeId> build_other(const OpsCase& c, const Form& form, Operands& operands, Random& random) {
   const ops::PrimitiveRow& row = ops::row(c.primitive);
   ops::Graph& graph = operands.builder().graph();
@@ -303,6 +331,7 @@ Result<NodeId> build_other(const OpsCase& c, const Form& form, Operands& operand
     attributes.axes = form.axes;
     attributes.keep_dims = form.keep;
     attributes.exclusive = form.exclusive;
+    attributes.descending = form.descending;
     attributes.element = c.to;
   }
   if (c.primitive == Primitive::iota) {
@@ -314,7 +343,7 @@ Result<NodeId> build_other(const OpsCase& c, const Form& form, Operands& operand
   if (c.primitive == Primitive::take) {
     attributes.element.reset();
     const std::int64_t extent = c.shape[static_cast<std::size_t>(first_axis(form))];
-    HALYARD_ASSIGN(HostTensor at, indices(c.to.value_or(ElementType::i64), extent, random));
+    HALYARD_ASSIGN(HostTensor at, indices(c.to.value_or(ElementType::i64), Shape{11}, extent, random));
     HALYARD_ASSIGN(NodeId index, operands.add(std::move(at)));
     return graph.append(c.primitive, {x, index}, attributes);
   }
@@ -337,7 +366,8 @@ Result<BuiltCase> build(const OpsCase& description, std::uint64_t seed, bool avo
   const ops::Kind kind = ops::row(description.primitive).kind;
   const bool takes_one_axis = description.primitive == Primitive::take ||
                               description.primitive == Primitive::concat ||
-                              description.primitive == Primitive::iota || kind == ops::Kind::scan;
+                              description.primitive == Primitive::iota || kind == ops::Kind::scan ||
+                              kind == ops::Kind::sort || kind == ops::Kind::scatter;
   if ((takes_one_axis && form.axes.size() != 1) ||
       (kind == ops::Kind::contraction && description.shape.size() < 3) ||
       description.primitive == Primitive::constant || description.primitive == Primitive::input)
@@ -349,6 +379,7 @@ Result<BuiltCase> build(const OpsCase& description, std::uint64_t seed, bool avo
             description.name()));
   const auto made = kind == ops::Kind::contraction   ? build_contraction(description, form, operands)
                     : kind == ops::Kind::elementwise ? build_elementwise(description, form, operands)
+                    : kind == ops::Kind::scatter     ? build_scatter(description, form, operands, random)
                                                      : build_other(description, form, operands, random);
   if (!made) return tl::unexpected(made.error());
   built.operation = *made;

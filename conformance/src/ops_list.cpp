@@ -131,12 +131,40 @@ void list_scan(List& list) {
     list.add(element, {37, 21}, form, values);
 }
 
+void list_sort(List& list) {
+  const auto to = std::optional(ElementType::i64);
+  for (ElementType element : list.elements()) {
+    list.add(element, {special_count(element)}, "axes0", "special", to);
+    list.add(element, {5, 37}, "axes1-descending", "small", to);
+  }
+  const ElementType element = list.main_element();
+  for (std::int64_t extent : {0, 1, 2, 255, 256, 257, 1000})
+    list.add(element, {extent}, "axes0", "ordinary", ElementType::i32);
+  list.add(ElementType::f64, {3, 300}, "axes1", "small", to);
+  for (const char* form : {"axes0", "axes1", "axes1-descending", "axes1-reversed", "axes0-transposed"})
+    list.add(element, {37, 21}, form, "small", to);
+}
+
+void list_scatter(List& list) {
+  const std::string values = list.row().primitive == Primitive::scatter_prod ? "factors" : "moderate";
+  const auto to = std::optional(ElementType::i64);
+  for (ElementType element : list.elements()) list.add(element, {9, 7}, "axes0", "small", to);
+  const ElementType element = list.main_element();
+  for (const Extents& shape : {Extents{1, 1}, Extents{33, 7}, Extents{3, 129}})
+    for (const char* form : {"axes0", "axes1"}) list.add(element, shape, form, values, to);
+  for (std::int64_t extent : {1, 5, 300}) list.add(element, {extent}, "axes0", values, ElementType::i32);
+  for (const char* form : {"axes0", "axes1", "axes2", "axes1-transposed", "axes1-stepped"})
+    list.add(element, {3, 5, 7}, form, values, to);
+  list.add(element, {4, 0}, "axes0", values, to);
+}
+
 void list_movement(List& list) {
   const Primitive primitive = list.row().primitive;
-  const bool along =
-      primitive == Primitive::concat || primitive == Primitive::reverse || primitive == Primitive::take;
-  const std::vector<std::string> forms =
+  const bool along = primitive == Primitive::concat || primitive == Primitive::reverse ||
+                     primitive == Primitive::take || primitive == Primitive::windows;
+  std::vector<std::string> forms =
       along ? std::vector<std::string>{"axes0", "axes1"} : std::vector<std::string>{"plain"};
+  if (primitive == Primitive::windows) forms.push_back("axes01");
   const auto to = primitive == Primitive::take ? std::optional(ElementType::i64) : std::nullopt;
   for (ElementType element : list.elements()) list.add(element, {33, 7}, forms.front(), "ordinary", to);
   const ElementType element = list.main_element();
@@ -155,12 +183,13 @@ void list_movement(List& list) {
 
 namespace {
 
-/// The first case of each element type (of a scan, which is many kernels: of the first type alone), and one
-/// in sixteen of the others, by a hash of their names.
+/// The first case of each element type (of scans, sorts and scatters, which are many kernels: of the first
+/// type alone), and one in sixteen of the others, by a hash of their names.
 void mark_fast(const ops::PrimitiveRow& row, std::vector<OpsCase>& cases) {
   std::set<ElementType> seen;
+  const bool is_many_kernels = row.kind == Kind::scan || row.kind == Kind::sort || row.kind == Kind::scatter;
   for (OpsCase& each : cases) {
-    const bool first = seen.insert(each.element).second && (row.kind != Kind::scan || seen.size() == 1);
+    const bool first = seen.insert(each.element).second && (!is_many_kernels || seen.size() == 1);
     each.fast = first || seed_of(each.name(), 0) % 16 == 0;
   }
 }
@@ -175,6 +204,8 @@ std::vector<OpsCase> listed_ops_cases() {
     if (row.kind == Kind::reduction) list_reduction(list);
     if (row.kind == Kind::contraction) list_contraction(list);
     if (row.kind == Kind::scan) list_scan(list);
+    if (row.kind == Kind::sort) list_sort(list);
+    if (row.kind == Kind::scatter) list_scatter(list);
     if (row.kind == Kind::movement || row.kind == Kind::gather) list_movement(list);
     if (row.primitive == Primitive::iota)
       for (ElementType element : list.elements()) list.add(element, {5, 65}, "axes1", "ordinary");

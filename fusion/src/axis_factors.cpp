@@ -170,12 +170,13 @@ void AxisFactors::tie(NodeId id) {
     case Primitive::reverse:
     case Primitive::pad:
     case Primitive::concat:
-    case Primitive::cumulative_sum:
-    case Primitive::cumulative_prod:
-    case Primitive::cumulative_min:
-    case Primitive::cumulative_max:
       for (NodeId operand : node.operands)
         for (std::size_t i = 0; i < rank; ++i) same(id, i, operand, i);
+      break;
+    case Primitive::windows:
+      for (std::size_t i = 0; i < graph_.node(node.operands[0]).shape.rank(); ++i)
+        if (std::count(attributes.axes.begin(), attributes.axes.end(), static_cast<std::int64_t>(i)) == 0)
+          same(id, i, node.operands[0], i);
       break;
     case Primitive::take: {
       auto axis = static_cast<std::size_t>(attributes.axes[0]);

@@ -20,6 +20,7 @@ bool is_view(Primitive primitive) {
     case Primitive::broadcast:
     case Primitive::slice:
     case Primitive::reverse:
+    case Primitive::windows:
       return true;
     default:
       return false;
@@ -301,6 +302,14 @@ Result<Tile> Translator::view(NodeId id, const Position& position, Tile mask) {
       for (std::size_t i = 0; i < from.rank(); ++i) {
         std::int64_t step = source.attributes.steps.empty() ? 1 : source.attributes.steps[i];
         inner[i] = shift(scale(position[i], step), source.attributes.starts[i]);
+      }
+      break;
+    case Primitive::windows:
+      std::copy_n(position.begin(), from.rank(), inner.begin());
+      for (std::size_t i = 0; i < source.attributes.axes.size(); ++i) {
+        IndexExpression& index = inner[static_cast<std::size_t>(source.attributes.axes[i])];
+        index = add(scale(index, source.attributes.steps[i]),
+                    scale(position[from.rank() + i], source.attributes.dilations[i]));
       }
       break;
     default:  // reverse

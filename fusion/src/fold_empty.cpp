@@ -45,6 +45,7 @@ Result<std::optional<NodeId>> replacement(GraphBuilder& builder, const Node& nod
                    builder.broadcast(builder.constant(std::move(value), node.name), node.shape));
     return spread;
   }
+  if (kind == ops::Kind::scatter) return operands[0];  // no updates
   if (node.primitive == Primitive::concat) {
     std::vector<NodeId> parts;
     std::copy_if(operands.begin(), operands.end(), std::back_inserter(parts), std::not_fn(is_empty));

@@ -7,9 +7,10 @@
 namespace halyard::fusion {
 
 std::string attribute_text(const ops::Attributes& a) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}{}|{}{}{}{}", a.axes, a.shape, a.starts, a.ends, a.steps,
-                     a.element ? static_cast<int>(*a.element) : -1, a.value_bits, a.keep_dims, a.exclusive,
-                     a.dot.lhs_batch, a.dot.rhs_batch, a.dot.lhs_contracting, a.dot.rhs_contracting);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}{}{}|{}{}{}{}", a.axes, a.shape, a.starts, a.ends, a.steps,
+                     a.dilations, a.element ? static_cast<int>(*a.element) : -1, a.value_bits, a.keep_dims,
+                     a.exclusive, a.descending, a.dot.lhs_batch, a.dot.rhs_batch, a.dot.lhs_contracting,
+                     a.dot.rhs_contracting);
 }
 
 std::string graph_key(const ops::Graph& graph) {

@@ -7,7 +7,7 @@
 #include <set>
 #include <unordered_map>
 #include "cluster_to_tile.h"
-#include "expand_scans.h"
+#include "expand_compounds.h"
 #include "fold_empty.h"
 #include "kernel_nodes.h"
 #include "merge_gains.h"
@@ -486,7 +486,7 @@ Status lower_all(std::vector<Cluster>& clusters, const DeviceProfile& profile, c
 Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, const PlanOptions& options) {
   Plan plan;
   HALYARD_ASSIGN(ops::Graph full, fold_empty(graph, profile.numeric_class()));
-  HALYARD_ASSIGN(ops::Graph expanded, expand_scans(full));
+  HALYARD_ASSIGN(ops::Graph expanded, expand_compounds(full));
   if (options.simplify) {
     SimplifyOptions simplification{.numeric = profile.numeric_class()};
     HALYARD_ASSIGN(plan.graph, simplify(expanded, simplification, &plan.simplified));

@@ -72,4 +72,11 @@ auto with_access(ElementType element, Function&& function) {
   }
 }
 
+/// The i-th of indices of type i32 or i64.
+inline std::int64_t index_at(const HostTensor& indices, std::int64_t i) {
+  std::uint64_t bits = indices.bits_at(i);
+  return indices.element() == ElementType::i32 ? static_cast<std::int32_t>(bits)
+                                               : static_cast<std::int64_t>(bits);
+}
+
 }  // namespace halyard::ops

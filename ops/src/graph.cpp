@@ -109,12 +109,15 @@ std::string attribute_text(const Node& node) {
   list("starts", a.starts);
   list("ends", a.ends);
   list("steps", a.steps);
+  if (node.primitive == Primitive::windows) list("window", a.shape);
+  list("dilations", a.dilations);
   list("lhs_batch", a.dot.lhs_batch);
   list("lhs_contracting", a.dot.lhs_contracting);
   list("rhs_batch", a.dot.rhs_batch);
   list("rhs_contracting", a.dot.rhs_contracting);
   if (a.keep_dims) text += ", keep_dims";
   if (a.exclusive) text += ", exclusive";
+  if (a.descending) text += ", descending";
   if (node.primitive == Primitive::pad) text += fmt::format(", value_bits={:#x}", a.value_bits);
   return text;
 }

@@ -224,6 +224,33 @@ Result<NodeId> GraphBuilder::reverse(NodeId a, std::vector<std::int64_t> axes) {
   return graph_.append(Primitive::reverse, {a}, std::move(attributes));
 }
 
+Result<NodeId> GraphBuilder::windows(NodeId a, Axes axes, Axes extents, Axes steps, Axes dilations) {
+  Attributes attributes;
+  HALYARD_ASSIGN(attributes.axes, named("windows", normalize_axes(axes, shape(a).rank())));
+  if (attributes.axes.empty()) return a;
+  attributes.shape = std::move(extents);
+  attributes.steps = steps.empty() ? Axes(axes.size(), 1) : std::move(steps);
+  attributes.dilations = dilations.empty() ? Axes(axes.size(), 1) : std::move(dilations);
+  return graph_.append(Primitive::windows, {a}, std::move(attributes));
+}
+
+Result<NodeId> GraphBuilder::scatter(Primitive primitive, NodeId base, NodeId indices, NodeId updates,
+                                     std::int64_t axis) {
+  Attributes attributes;
+  HALYARD_ASSIGN(axis, named(name(primitive), normalize_axis(axis, shape(base).rank())));
+  attributes.axes = {axis};
+  return graph_.append(primitive, {base, indices, updates}, std::move(attributes));
+}
+
+Result<NodeId> GraphBuilder::argsort(NodeId a, std::int64_t axis, bool descending, ElementType index) {
+  Attributes attributes;
+  HALYARD_ASSIGN(axis, named("argsort", normalize_axis(axis, shape(a).rank())));
+  attributes.axes = {axis};
+  attributes.descending = descending;
+  attributes.element = index;
+  return graph_.append(Primitive::argsort, {a}, std::move(attributes));
+}
+
 Result<NodeId> GraphBuilder::take(NodeId a, NodeId indices, std::int64_t axis) {
   Attributes attributes;
   HALYARD_ASSIGN(axis, named("take", normalize_axis(axis, shape(a).rank())));

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <halyard/ops/primitive.h>
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -158,6 +159,51 @@ Result<Shape> taken(std::span<const TensorType> operands, const Attributes& attr
   return result;
 }
 
+/// Windows of `extent` elements `dilation` apart that start `step` apart and end within `count`.
+std::int64_t windows_within(std::int64_t count, std::int64_t extent, std::int64_t step,
+                            std::int64_t dilation) {
+  if (extent > 0 && (count == 0 || extent - 1 > (count - 1) / dilation)) return 0;
+  return (count - (extent > 0 ? (extent - 1) * dilation + 1 : 0)) / step + 1;
+}
+
+Result<Shape> windowed(const Shape& shape, const Attributes& attributes) {
+  const std::size_t count = attributes.axes.size();
+  HALYARD_TRY(check_ascending_axes(Primitive::windows, attributes.axes, shape.rank()));
+  if (attributes.shape.size() != count || attributes.steps.size() != count ||
+      attributes.dilations.size() != count)
+    return invalid(Primitive::windows,
+                   "shape, steps and dilations need {} entries each, one per entry of axes", count);
+  Axes extents = shape.vector();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int64_t& extent = extents[static_cast<std::size_t>(attributes.axes[i])];
+    if (attributes.shape[i] < 0 || attributes.steps[i] < 1 || attributes.dilations[i] < 1)
+      return invalid(Primitive::windows, "a window of {} elements {} apart in steps of {}",
+                     attributes.shape[i], attributes.dilations[i], attributes.steps[i]);
+    extent = windows_within(extent, attributes.shape[i], attributes.steps[i], attributes.dilations[i]);
+  }
+  extents.insert(extents.end(), attributes.shape.begin(), attributes.shape.end());
+  return Shape::create(std::move(extents));
+}
+
+Result<Shape> scattered(Primitive primitive, std::span<const TensorType> operands,
+                        const Attributes& attributes) {
+  const Shape& base = operands[0].shape;
+  const Axes indices = operands[1].shape.vector();
+  HALYARD_TRY(check_one_axis(primitive, attributes.axes, base.rank()));
+  const auto axis = static_cast<std::ptrdiff_t>(attributes.axes[0]);
+  Axes updates = base.vector();
+  bool fits = indices.size() == static_cast<std::size_t>(axis) + 1 &&
+              std::equal(indices.begin(), indices.end() - 1, updates.begin());
+  if (fits) updates[static_cast<std::size_t>(axis)] = indices.back();
+  if (!fits || operands[2].shape.vector() != updates)
+    return invalid(
+        primitive,
+        "base {}, indices {} and updates {} do not fit along axis {}: indices have the base's axes "
+        "before it and one more, updates the base's extents but along it",
+        base.text(), operands[1].shape.text(), operands[2].shape.text(), axis);
+  return base;
+}
+
 Result<Shape> reduced(Primitive primitive, const Shape& shape, const Attributes& attributes) {
   HALYARD_TRY(check_ascending_axes(primitive, attributes.axes, shape.rank()));
   Axes extents;
@@ -258,6 +304,8 @@ Result<Shape> infer_shape(const PrimitiveRow& row, std::span<const TensorType> o
     case ShapeRule::reverse:
       HALYARD_TRY(check_ascending_axes(primitive, attributes.axes, operands[0].shape.rank()));
       return operands[0].shape;
+    case ShapeRule::windows:
+      return windowed(operands[0].shape, attributes);
     case ShapeRule::take:
       return taken(operands, attributes);
     case ShapeRule::reduction:
@@ -275,6 +323,8 @@ Result<Shape> infer_shape(const PrimitiveRow& row, std::span<const TensorType> o
     case ShapeRule::scan:
       HALYARD_TRY(check_one_axis(primitive, attributes.axes, operands[0].shape.rank()));
       return operands[0].shape;
+    case ShapeRule::scatter:
+      return scattered(primitive, operands, attributes);
   }
   return fail(ErrorCode::internal, "infer: unknown shape rule");
 }
@@ -313,8 +363,11 @@ Result<ElementType> infer_element(Primitive primitive, std::span<const ElementTy
       HALYARD_TRY(check_allowed(row, operands[1]));
       return operands[1];
     case ElementRule::take:
+    case ElementRule::scatter:
       if (!is_index(operands[1]))
         return invalid(primitive, "indices are {}, not i32 or i64", name(operands[1]));
+      if (row.element_rule == ElementRule::scatter)
+        HALYARD_TRY(check_equal(row, std::array{operands[0], operands[2]}));
       HALYARD_TRY(check_allowed(row, operands[0]));
       return operands[0];
     default:
@@ -358,18 +411,22 @@ std::string TensorType::text() const {
 }
 
 std::uint64_t reduction_identity(Primitive reduction, ElementType element) {
-  bool least = reduction == Primitive::reduce_max || reduction == Primitive::cumulative_max;
+  bool least = reduction == Primitive::reduce_max || reduction == Primitive::cumulative_max ||
+               reduction == Primitive::scatter_max;
   std::uint64_t all = byte_size(element) == 8 ? ~0ull : (1ull << (8 * byte_size(element))) - 1;
   switch (reduction) {
     case Primitive::reduce_prod:
     case Primitive::cumulative_prod:
+    case Primitive::scatter_prod:
       return HostTensor::scalar(element, 1).bits_at(0);
     case Primitive::reduce_all:
       return 1;
     case Primitive::reduce_min:
     case Primitive::reduce_max:
     case Primitive::cumulative_min:
-    case Primitive::cumulative_max: {
+    case Primitive::cumulative_max:
+    case Primitive::scatter_min:
+    case Primitive::scatter_max: {
       double infinity = std::numeric_limits<double>::infinity();
       if (is_float(element)) return HostTensor::scalar(element, least ? -infinity : infinity).bits_at(0);
       if (!is_signed(element)) return least ? 0 : all;
@@ -379,70 +436,6 @@ std::uint64_t reduction_identity(Primitive reduction, ElementType element) {
     default:
       return 0;
   }
-}
-
-std::string_view name(Kind kind) {
-  constexpr std::string_view names[] = {"source",    "elementwise", "movement", "gather",
-                                        "reduction", "contraction", "scan"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
-std::string_view describe(ElementRule rule) {
-  switch (rule) {
-    case ElementRule::same:
-      return "all operands T → T";
-    case ElementRule::comparison:
-      return "all operands T → bool";
-    case ElementRule::select:
-      return "(bool, T, T) → T";
-    case ElementRule::conversion:
-      return "T → `element`";
-    case ElementRule::take:
-      return "(T, i32 or i64) → T";
-    case ElementRule::argument:
-      return "T → `element`: i32 or i64, i64 if absent";
-    case ElementRule::contraction:
-      return "(T, T) → T; f32 for 16-bit floats if `element` says so";
-    case ElementRule::attribute:
-      return "→ `element`";
-  }
-  return "";
-}
-
-std::string_view describe(ShapeRule rule) {
-  switch (rule) {
-    case ShapeRule::attribute:
-      return "`shape`";
-    case ShapeRule::elementwise:
-      return "all operands have the result's shape";
-    case ShapeRule::bitcast:
-      return "the operand's; element sizes agree";
-    case ShapeRule::reshape:
-      return "`shape`, of the same count";
-    case ShapeRule::permute:
-      return "extents reordered by `axes`";
-    case ShapeRule::broadcast:
-      return "`shape`; aligned at the right, extents of 1 stretch";
-    case ShapeRule::slice:
-      return "`shape`, within the operand";
-    case ShapeRule::pad:
-      return "extents grow by `starts` and `ends`";
-    case ShapeRule::concat:
-      return "extents add along the axis, agree elsewhere";
-    case ShapeRule::reverse:
-      return "the operand's";
-    case ShapeRule::take:
-      return "the axis is replaced by the indices' axes";
-    case ShapeRule::reduction:
-      return "without `axes`, or 1 there with `keep_dims`";
-    case ShapeRule::argument:
-      return "without the axis, or 1 there with `keep_dims`";
-    case ShapeRule::contraction:
-      return "batch, lhs free, rhs free";
-    case ShapeRule::scan:
-      return "the operand's";
-  }
-  return "";
 }
 
 }  // namespace halyard::ops

@@ -58,6 +58,13 @@ constexpr PrimitiveRow scan(Primitive primitive, std::string_view name, Referenc
           ShapeRule::scan, error, doc, nullptr,    reference, combiner};
 }
 
+constexpr PrimitiveRow scatter(Primitive primitive, std::string_view name, ElementSet allowed,
+                               Reference reference, std::optional<Primitive> combiner, std::string_view doc,
+                               ErrorBound error = exact) {
+  return {primitive,          name,  3,   Kind::scatter, allowed,   ElementRule::scatter,
+          ShapeRule::scatter, error, doc, nullptr,       reference, combiner};
+}
+
 using P = Primitive;
 using R = ElementRule;
 using S = ShapeRule;
@@ -157,6 +164,8 @@ constexpr PrimitiveRow table[] = {
         "Operands one after another along axis `axes[0]`."),
   other(P::reverse, "reverse", 1, K::movement, everything, R::same, S::reverse, reference_reverse,
         "Elements in opposite order along `axes`."),
+  other(P::windows, "windows", 1, K::movement, everything, R::same, S::windows, reference_windows,
+        "Overlapping blocks: element (i, j) of an axis of `axes` and of its window axis, which is added at the end, is the operand's i · `steps` + j · `dilations`; j runs below `shape`. The blocks that fit."),
 
   // ---- gather
   other(P::take, "take", 2, K::gather, everything, R::take, S::take, reference_take,
@@ -183,6 +192,17 @@ constexpr PrimitiveRow table[] = {
   scan(P::cumulative_prod, "cumulative_prod", reference_cumulative_prod, P::mul, "Products in the same way; the first of an exclusive one is 1.", ErrorBound{0, 0, "gamma_k * |result|; integers wrap exactly"}),
   scan(P::cumulative_min, "cumulative_min", reference_cumulative_min, P::min, "The least element so far; NaN propagates. The first of an exclusive one: +inf or the greatest integer."),
   scan(P::cumulative_max, "cumulative_max", reference_cumulative_max, P::max, "The greatest element so far; NaN propagates. The first of an exclusive one: −inf or the least integer."),
+
+  // ---- sort
+  other(P::argsort, "argsort", 1, K::sort, everything, R::argument, S::scan, reference_argsort,
+        "The indices that sort each row along axis `axes[0]`, least first or, with `descending`, greatest first; equal elements keep their order. NaN counts as greater than all else, −0 as equal to +0."),
+
+  // ---- scatter: base [b…, d, i…], indices [b…, u], updates [b…, u, i…]; `axes[0]` is the number of b
+  scatter(P::scatter_set, "scatter_set", everything, reference_scatter_set, std::nullopt, "The base, with each row of the updates put where its index says along axis `axes[0]`; the last one wins. A negative index counts from the end; an update outside is dropped."),
+  scatter(P::scatter_add, "scatter_add", numbers, reference_scatter_add, P::add, "The base plus, where a row is named at all, the sum of all updates in the canonical order (of the last axis if the updates have none after it), those for other rows counting as 0; 16-bit floats add up in f32. Indices as in scatter_set.", summation),
+  scatter(P::scatter_prod, "scatter_prod", numbers, reference_scatter_prod, P::mul, "The base times the product in the same way, updates for other rows counting as 1.", ErrorBound{0, 0, "gamma_k * |result|; integers wrap exactly"}),
+  scatter(P::scatter_min, "scatter_min", numbers, reference_scatter_min, P::min, "The least of the base's element and its updates; NaN propagates."),
+  scatter(P::scatter_max, "scatter_max", numbers, reference_scatter_max, P::max, "The greatest of the base's element and its updates; NaN propagates."),
 };
 // clang-format on
 

@@ -16,6 +16,7 @@ HALYARD_REFERENCE(reference_slice);
 HALYARD_REFERENCE(reference_pad);
 HALYARD_REFERENCE(reference_concat);
 HALYARD_REFERENCE(reference_reverse);
+HALYARD_REFERENCE(reference_windows);
 HALYARD_REFERENCE(reference_take);
 HALYARD_REFERENCE(reference_sum);
 HALYARD_REFERENCE(reference_prod);
@@ -30,6 +31,12 @@ HALYARD_REFERENCE(reference_cumulative_sum);
 HALYARD_REFERENCE(reference_cumulative_prod);
 HALYARD_REFERENCE(reference_cumulative_min);
 HALYARD_REFERENCE(reference_cumulative_max);
+HALYARD_REFERENCE(reference_argsort);
+HALYARD_REFERENCE(reference_scatter_set);
+HALYARD_REFERENCE(reference_scatter_add);
+HALYARD_REFERENCE(reference_scatter_prod);
+HALYARD_REFERENCE(reference_scatter_min);
+HALYARD_REFERENCE(reference_scatter_max);
 #undef HALYARD_REFERENCE
 
 }  // namespace halyard::ops

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include "element_access.h"
 #include "reference_functions.h"
 
 /// Reference meaning of movement, gather and iota: every one copies elements between two strided views.
@@ -53,12 +54,6 @@ void copy(const Shape& extents, const HostTensor& from, const View& source, Host
 
 View whole(const HostTensor& tensor) {
   return {0, tensor.shape().row_major_strides()};
-}
-
-std::int64_t index_at(const HostTensor& indices, std::int64_t i) {
-  std::uint64_t bits = indices.bits_at(i);
-  return indices.element() == ElementType::i32 ? static_cast<std::int32_t>(bits)
-                                               : static_cast<std::int64_t>(bits);
 }
 
 }  // namespace
@@ -150,6 +145,18 @@ Status reference_reverse(std::span<const HostTensor> operands, const Attributes&
     auto a = static_cast<std::size_t>(axis);
     source.offset += (operands[0].shape()[a] - 1) * source.strides[a];
     source.strides[a] = -source.strides[a];
+  }
+  copy(result.shape(), operands[0], source, result, whole(result));
+  return {};
+}
+
+Status reference_windows(std::span<const HostTensor> operands, const Attributes& attributes,
+                         const NumericClass&, HostTensor& result) {
+  View source = whole(operands[0]);
+  for (std::size_t i = 0; i < attributes.axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(attributes.axes[i]);
+    source.strides.push_back(source.strides[axis] * attributes.dilations[i]);
+    source.strides[axis] *= attributes.steps[i];
   }
   copy(result.shape(), operands[0], source, result, whole(result));
   return {};

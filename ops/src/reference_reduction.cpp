@@ -1,6 +1,6 @@
 #include <halyard/ops/reduction_order.h>
-#include <cmath>
 #include "element_access.h"
+#include "extreme.h"
 #include "reference_functions.h"
 
 /// Reference meaning of reductions and scans, by the functions of reduction_order.h.
@@ -54,21 +54,6 @@ Status accumulate(const HostTensor& operand, const Attributes& attributes, HostT
     }
   });
   return {};
-}
-
-template <class Value>
-bool is_nan(Value value) {
-  return value != value;
-}
-
-/// max (or min) with NaN propagating and −0 below +0.
-template <class Value>
-Value extreme(Value a, Value b, bool greatest) {
-  if (is_nan(a)) return a;
-  if (is_nan(b)) return b;
-  if constexpr (std::is_floating_point_v<Value>)
-    if (a == b) return std::signbit(a) == greatest ? b : a;
-  return (a < b) == greatest ? b : a;
 }
 
 Status extremes(const HostTensor& operand, const Attributes& attributes, HostTensor& result, bool greatest) {

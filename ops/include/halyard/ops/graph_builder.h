@@ -68,9 +68,20 @@ class GraphBuilder {
   Result<NodeId> concat(std::span<const NodeId> parts, std::int64_t axis);
   Result<NodeId> reverse(NodeId a, std::vector<std::int64_t> axes);
 
-  // ---- gather
+  /// Windows of `extents` elements along `axes` (ascending), `steps` apart, their elements `dilations` apart
+  /// (each 1 if empty); the window axes come last.
+  Result<NodeId> windows(NodeId a, std::vector<std::int64_t> axes, std::vector<std::int64_t> extents,
+                         std::vector<std::int64_t> steps = {}, std::vector<std::int64_t> dilations = {});
+
+  // ---- gather, scatter, sort
   /// Rows of `a` along `axis` (see `take` in the table).
   Result<NodeId> take(NodeId a, NodeId indices, std::int64_t axis);
+
+  /// Any scatter: base [b…, d, i…], indices [b…, u], updates [b…, u, i…], d being `axis` (see `scatter_set`
+  /// in the table).
+  Result<NodeId> scatter(Primitive primitive, NodeId base, NodeId indices, NodeId updates, std::int64_t axis);
+  Result<NodeId> argsort(NodeId a, std::int64_t axis, bool descending = false,
+                         ElementType index = ElementType::i64);
 
   // ---- reductions
   /// Any reduction; all axes if `axes` is empty. An empty set of axes after that (rank 0) gives `a`.

@@ -95,6 +95,7 @@ enum class Primitive : std::uint16_t {
   pad,
   concat,
   reverse,
+  windows,
   // ---- gather
   take,
   // ---- reduction
@@ -113,8 +114,16 @@ enum class Primitive : std::uint16_t {
   cumulative_prod,
   cumulative_min,
   cumulative_max,
+  // ---- sort
+  argsort,
+  // ---- scatter
+  scatter_set,
+  scatter_add,
+  scatter_prod,
+  scatter_min,
+  scatter_max,
 };
-inline constexpr std::size_t primitive_count = static_cast<std::size_t>(Primitive::cumulative_max) + 1;
+inline constexpr std::size_t primitive_count = static_cast<std::size_t>(Primitive::scatter_max) + 1;
 
 enum class Kind : std::uint8_t {
   source,
@@ -124,6 +133,8 @@ enum class Kind : std::uint8_t {
   reduction,
   contraction,
   scan,
+  sort,
+  scatter,
 };
 std::string_view name(Kind kind);
 
@@ -143,6 +154,7 @@ enum class ElementRule : std::uint8_t {
   select,       ///< (boolean, T, T) -> T
   conversion,   ///< T -> `Attributes::element`
   take,         ///< (T, i32 or i64) -> T
+  scatter,      ///< (T, i32 or i64, T) -> T
   argument,     ///< T -> `Attributes::element`, i32 or i64 (i64 if absent)
   contraction,  ///< (T, T) -> T, or f32 for 16-bit T if `Attributes::element` says so
   attribute,    ///< no operands -> `Attributes::element`
@@ -160,11 +172,13 @@ enum class ShapeRule : std::uint8_t {
   pad,
   concat,
   reverse,
+  windows,
   take,
   reduction,
   argument,
   contraction,
   scan,
+  scatter,
 };
 std::string_view describe(ShapeRule rule);
 
@@ -201,8 +215,8 @@ struct PrimitiveRow {
   std::string_view doc;  ///< one or two sentences
   Expand expand = nullptr;
   Reference reference = nullptr;
-  /// Reductions and scans: the elementwise primitive that merges two partial results in the accumulator's
-  /// type.
+  /// Reductions, scans and scatters: the elementwise primitive that merges two partial results in the
+  /// accumulator's type. (None: scatter_set.)
   std::optional<Primitive> combiner = std::nullopt;
 };
 
@@ -236,7 +250,7 @@ constexpr ElementType accumulator(ElementType element) {
 }
 
 /// The bits of the value that an empty reduction gives, in `element`: 0, 1, +inf or the greatest, −inf or the
-/// least, false, true. (Only the six reductions that have one, and the scans.)
+/// least, false, true. (Only the six reductions that have one, the scans and the scatters.)
 std::uint64_t reduction_identity(Primitive reduction, ElementType element);
 
 }  // namespace halyard::ops

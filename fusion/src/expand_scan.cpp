@@ -1,8 +1,7 @@
-#include "expand_scans.h"
+#include "expand_compounds.h"
 
 #include <halyard/ops/reduction_order.h>
 #include <algorithm>
-#include "rewrite_graph.h"
 
 namespace halyard::fusion {
 namespace {
@@ -82,7 +81,10 @@ Result<NodeId> Scan::inclusive(NodeId x) {
   return b_.slice_axis(x, 1, 0, n);
 }
 
-Result<NodeId> expanded(GraphBuilder& b, const ops::Node& node, NodeId x) {
+}  // namespace
+
+Result<NodeId> expand_scan(GraphBuilder& b, const ops::Node& node, std::span<const NodeId> operands) {
+  const NodeId x = operands[0];
   ops::Shape shape = b.shape(x);
   ElementType element = b.element(x);
   std::int64_t axis = node.attributes.axes[0], last = static_cast<std::int64_t>(shape.rank()) - 1;
@@ -99,23 +101,6 @@ Result<NodeId> expanded(GraphBuilder& b, const ops::Node& node, NodeId x) {
   HALYARD_ASSIGN(wide, b.reshape(wide, turned.vector()));
   HALYARD_ASSIGN(wide, b.transpose(wide, axis, last));
   return b.cast(wide, element);
-}
-
-bool is_scan(const ops::Node& node) {
-  return ops::row(node.primitive).kind == ops::Kind::scan;
-}
-
-}  // namespace
-
-Result<ops::Graph> expand_scans(const ops::Graph& graph) {
-  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_scan)) return graph;
-  return rewrite_graph(graph,
-                       [](GraphBuilder& builder, const ops::Node& node,
-                          std::span<const NodeId> operands) -> Result<std::optional<NodeId>> {
-                         if (!is_scan(node)) return std::nullopt;
-                         HALYARD_ASSIGN(NodeId made, expanded(builder, node, operands[0]));
-                         return made;
-                       });
 }
 
 }  // namespace halyard::fusion
