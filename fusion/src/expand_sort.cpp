@@ -2,9 +2,9 @@
 #include "expand_compounds.h"
 
 /// Sorting without a kernel of its own: keys that are unsigned integers, made unique by the position in their
-/// low half, are sorted in groups by counting for each how many are less, and the groups merged in pairs, each
-/// element of the result finding its source by bisection ("merge path": Odeh, Green, Mwassi, Shmueli and Birk,
-/// 2012). What is sorted is unique, so that any way of sorting gives the same bits.
+/// low half, are sorted in groups by counting for each how many are less, and the groups merged in pairs,
+/// each element of the result finding its source by bisection ("merge path": Odeh, Green, Mwassi, Shmueli and
+/// Birk, 2012). What is sorted is unique, so that any way of sorting gives the same bits.
 namespace halyard::fusion {
 namespace {
 

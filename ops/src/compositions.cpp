@@ -4,68 +4,10 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include "term.h"
 
 namespace halyard::ops {
 namespace {
-
-/// A node or the first error on the way to it, with the operators of a formula, so that a composition reads
-/// as its definition.
-class Term {
- public:
-  Term(GraphBuilder& builder, Result<NodeId> node) : builder_(&builder), node_(std::move(node)) {}
-
-  const Result<NodeId>& node() const { return node_; }
-  GraphBuilder& builder() const { return *builder_; }
-
-  /// `step(id)`, unless an error came before.
-  template <class Step>
-  Term then(const Step& step) const {
-    if (!node_) return *this;
-    return {*builder_, step(*node_)};
-  }
-  Term binary(Primitive primitive, const Term& other) const {
-    if (!other.node_) return other;
-    return then([&](NodeId a) { return builder_->binary(primitive, a, *other.node_); });
-  }
-  Term binary(Primitive primitive, double other) const {
-    return then([&](NodeId a) { return builder_->binary(primitive, a, other); });
-  }
-  Term unary(Primitive primitive) const {
-    return then([&](NodeId a) { return builder_->unary(primitive, a); });
-  }
-  Term reduce(Primitive primitive, const std::vector<std::int64_t>& axes, bool keep_dims = true) const {
-    return then([&](NodeId a) { return builder_->reduce(primitive, a, axes, keep_dims); });
-  }
-  Term cast(ElementType to) const {
-    return then([&](NodeId a) { return builder_->cast(a, to); });
-  }
-
- private:
-  GraphBuilder* builder_;
-  Result<NodeId> node_;
-};
-
-Term operator+(const Term& a, const Term& b) {
-  return a.binary(Primitive::add, b);
-}
-Term operator-(const Term& a, const Term& b) {
-  return a.binary(Primitive::sub, b);
-}
-Term operator*(const Term& a, const Term& b) {
-  return a.binary(Primitive::mul, b);
-}
-Term operator/(const Term& a, const Term& b) {
-  return a.binary(Primitive::div, b);
-}
-Term operator+(const Term& a, double b) {
-  return a.binary(Primitive::add, b);
-}
-Term operator*(const Term& a, double b) {
-  return a.binary(Primitive::mul, b);
-}
-Term operator/(const Term& a, double b) {
-  return a.binary(Primitive::div, b);
-}
 
 /// Runs `formula` on x widened to f32 if it is a 16-bit float, and rounds the result back.
 template <class Formula>

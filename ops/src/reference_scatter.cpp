@@ -21,7 +21,8 @@ Extents extents_of(std::span<const HostTensor> operands, const Attributes& attri
           axis + 1 < base.rank()};
 }
 
-/// Calls `visit(batch, row, goes_there)` for every row of the base; goes_there(u) says whether an update does.
+/// Calls `visit(batch, row, goes_there)` for every row of the base; goes_there(u) says whether an update
+/// does.
 template <class Visit>
 void for_rows(const HostTensor& indices, const Extents& e, const Visit& visit) {
   for (std::int64_t b = 0; b < e.batch; ++b)
@@ -44,15 +45,14 @@ void merge_with(std::span<const HostTensor> operands, const Extents& e, HostTens
     for (std::int64_t i = 0; i < e.inner; ++i) {
       const std::int64_t place = (b * e.rows + d) * e.inner + i;
       const auto at = [&](std::int64_t u) {
-        return goes_there(u)
-                   ? static_cast<Value>(Access::load(updates, (b * e.updates + u) * e.inner + i))
-                   : identity;
+        return goes_there(u) ? static_cast<Value>(Access::load(updates, (b * e.updates + u) * e.inner + i))
+                             : identity;
       };
       auto value = static_cast<Value>(Access::load(base, place));
       if (is_named)
-        value = combine(value, e.has_inner_axes
-                                   ? order::reduce_column<Value>(e.updates, identity, at, combine)
-                                   : order::reduce_row<Value>(e.updates, identity, at, combine));
+        value =
+            combine(value, e.has_inner_axes ? order::reduce_column<Value>(e.updates, identity, at, combine)
+                                            : order::reduce_row<Value>(e.updates, identity, at, combine));
       Access::store(result, place, static_cast<typename Access::Value>(value));
     }
   });
