@@ -1,5 +1,7 @@
 #include <halyard/fusion/sample_graphs.h>
 
+#include <halyard/ops/indexing.h>
+#include <halyard/ops/windowed.h>
 #include <optional>
 #include <random>
 
@@ -298,6 +300,44 @@ const std::vector<Sample>& all() {
       {"scaled operand", [] { return scaled_operand(); }, 1},
       {"attention", [] { return attention(); }, 1},
       {"embedding and layer norm", [] { return embedding_layer_norm(); }, 1},
+      {"convolution, bias, relu",
+       [] {
+         return of_inputs(
+             {2, 4, 9, 8}, Shape{6, 4, 3, 3}, [](GraphBuilder& b, NodeId x, NodeId y) -> Result<NodeId> {
+               const HostTensor bias = random_tensor(ElementType::f32, Shape{6, 1, 1}, 3);
+               HALYARD_ASSIGN(
+                   NodeId made,
+                   ops::convolution(b, x, y,
+                                    {.strides = {1, 2}, .dilations = {}, .before = {1, 1}, .after = {1, 1}}));
+               HALYARD_ASSIGN(made, b.binary(Primitive::add, made, b.constant(bias)));
+               return b.unary(Primitive::relu, made);
+             });
+       },
+       1},
+      {"pooling of a computed tensor",
+       [] {
+         return of_inputs(
+             {2, 3, 9, 8}, std::nullopt, [](GraphBuilder& b, NodeId x, NodeId) -> Result<NodeId> {
+               HALYARD_ASSIGN(NodeId raised, b.unary(Primitive::exp, x));
+               return ops::max_pool(b, raised, {3, 2},
+                                    {.strides = {2, 1}, .dilations = {}, .before = {1, 0}, .after = {1, 1}});
+             });
+       }},
+      {"grouped causal attention",
+       [] {
+         return of_inputs({2, 6, 7, 8}, Shape{2, 2, 9, 8}, [](GraphBuilder& b, NodeId x, NodeId y) {
+           return ops::attention(b, x, y, y, {.mask = std::nullopt, .scale = std::nullopt, .causal = true});
+         });
+       }},
+      {"the rows of the greatest sums, sorted",
+       [] {
+         return of_inputs({20, 6}, std::nullopt, [](GraphBuilder& b, NodeId x, NodeId) -> Result<NodeId> {
+           HALYARD_ASSIGN(NodeId sums, b.reduce(Primitive::reduce_sum, x, {1}));
+           HALYARD_ASSIGN(ops::TopK top, ops::top_k(b, sums, 5, 0));
+           HALYARD_ASSIGN(NodeId rows, b.take(x, top.indices, 0));
+           return b.scatter(Primitive::scatter_add, x, top.indices, rows, 0);
+         });
+       }},
       {"encoder layer", [] { return encoder_layer(); }},
       {"fma and its neighbours",
        [] {

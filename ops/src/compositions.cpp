@@ -161,20 +161,65 @@ Result<NodeId> linear(GraphBuilder& builder, NodeId x, NodeId weight, std::optio
   return result.node();
 }
 
+namespace {
+
+/// Heads of the query for each head of keys and values: 1 where they have as many, or where theirs broadcast.
+std::int64_t heads_per_group(const Shape& query, const Shape& key) {
+  if (query.rank() < 3 || key.rank() != query.rank()) return 1;
+  const std::int64_t heads = query[query.rank() - 3], groups = key[key.rank() - 3];
+  return groups > 1 && heads > groups && heads % groups == 0 ? heads / groups : 1;
+}
+
+/// [..., h, q, d] as [..., h / g, g, q, d].
+Result<NodeId> split_heads(GraphBuilder& builder, NodeId x, std::int64_t group) {
+  std::vector<std::int64_t> extents = builder.shape(x).vector();
+  const auto heads = extents.end() - 3;
+  *heads /= group;
+  extents.insert(heads + 1, group);
+  return builder.reshape(x, extents);
+}
+
+/// The scores of keys behind each query's place become −inf.
+Term causal_scores(const Term& scores, std::int64_t queries, std::int64_t keys) {
+  return scores.then([&](NodeId id) -> Result<NodeId> {
+    GraphBuilder& builder = scores.builder();
+    HALYARD_ASSIGN(NodeId seen, lower_triangle(builder, queries, keys, keys - queries));
+    return builder.select(seen, id,
+                          builder.scalar(builder.element(id), -std::numeric_limits<double>::infinity()));
+  });
+}
+
+}  // namespace
+
 Result<NodeId> attention(GraphBuilder& builder, NodeId query, NodeId key, NodeId value,
-                         std::optional<NodeId> mask, std::optional<double> scale) {
+                         const AttentionOptions& options) {
   HALYARD_TRY(require_float("attention", builder, query));
-  std::size_t rank = builder.shape(query).rank();
-  if (rank < 2 || builder.shape(key).rank() < 2 || builder.shape(value).rank() < 2)
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("attention: query {}, key {} and value {} need two axes or more",
-                    builder.shape(query).text(), builder.shape(key).text(), builder.shape(value).text()));
-  double factor = scale.value_or(1 / std::sqrt(static_cast<double>(builder.shape(query)[rank - 1])));
+  const Shape of_query = builder.shape(query), of_key = builder.shape(key);
+  const std::size_t rank = of_query.rank();
+  if (rank < 2 || of_key.rank() < 2 || builder.shape(value).rank() < 2)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("attention: query {}, key {} and value {} need two axes or more", of_query.text(),
+                            of_key.text(), builder.shape(value).text()));
+  if (const std::int64_t group = heads_per_group(of_query, of_key); group > 1) {
+    HALYARD_ASSIGN(query, split_heads(builder, query, group));
+    HALYARD_ASSIGN(key, split_heads(builder, key, 1));
+    HALYARD_ASSIGN(value, split_heads(builder, value, 1));
+    AttentionOptions split = options;
+    if (options.mask && builder.shape(*options.mask).rank() >= 3) {
+      const Shape& mask = builder.shape(*options.mask);
+      HALYARD_ASSIGN(split.mask, split_heads(builder, *options.mask, mask[mask.rank() - 3] == 1 ? 1 : group));
+    }
+    HALYARD_ASSIGN(NodeId result, attention(builder, query, key, value, split));
+    std::vector<std::int64_t> extents = of_query.vector();
+    extents.back() = builder.shape(result).vector().back();
+    return builder.reshape(result, extents);
+  }
+  const double factor = options.scale.value_or(1 / std::sqrt(static_cast<double>(of_query[rank - 1])));
   HALYARD_ASSIGN(NodeId keys, builder.transpose(key, -2, -1));
   Term scores(builder, builder.matmul(query, keys));
   scores = scores.cast(accumulator(builder.element(query))) * factor;
-  if (mask) scores = scores + widened(builder, *mask);
+  if (options.mask) scores = scores + widened(builder, *options.mask);
+  if (options.causal) scores = causal_scores(scores, of_query[rank - 2], of_key[of_key.rank() - 2]);
   Term weights =
       scores.then([&](NodeId id) { return softmax(builder, id, -1); }).cast(builder.element(query));
   return weights.then([&](NodeId id) { return builder.matmul(id, value); }).node();

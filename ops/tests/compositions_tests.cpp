@@ -183,6 +183,30 @@ TEST_CASE("attention is softmax of scaled scores times values, masked positions 
   check_close(masked - shortened, std::vector<double>(2 * 4 * 6 * 3, 0));
 }
 
+TEST_CASE("causal attention sees no later key, and its last query stands at the last key") {
+  const Tensor query = noise({2, 3, 4}, 1), key = noise({2, 5, 4}, 2), value = noise({2, 5, 4}, 3);
+  const Tensor result = attention(query, key, value, std::nullopt, true);
+  for (std::int64_t row = 0; row < 3; ++row) {
+    const Slice seen{0, row + 3};
+    const Tensor alone = attention(query[{ellipsis, Slice{row, row + 1}, Slice{}}],
+                                   key[{ellipsis, seen, Slice{}}], value[{ellipsis, seen, Slice{}}]);
+    check_close(result[{ellipsis, Slice{row, row + 1}, Slice{}}], doubles_of(alone.host()));
+  }
+}
+
+TEST_CASE("grouped heads share keys and values") {
+  const Tensor query = noise({2, 6, 3, 4}, 1), key = noise({2, 2, 5, 4}, 2), value = noise({2, 2, 5, 4}, 3);
+  const Tensor mask = noise({2, 6, 3, 5}, 4);
+  const Tensor result = attention(query, key, value, mask);
+  CHECK(result.shape() == Shape{2, 6, 3, 4});
+  for (std::int64_t head = 0; head < 6; ++head) {
+    const Slice own{head, head + 1}, shared{head / 3, head / 3 + 1};
+    const Tensor alone = attention(query[{Slice{}, own}], key[{Slice{}, shared}], value[{Slice{}, shared}],
+                                   mask[{Slice{}, own}]);
+    check_close(result[{Slice{}, own}], doubles_of(alone.host()));
+  }
+}
+
 TEST_CASE("a row's attention does not change with the batch it is in") {
   Tensor query = noise({4, 6, 8}, 1);
   Tensor whole = attention(query, query, query);

@@ -35,11 +35,16 @@ Result<NodeId> silu(GraphBuilder&, NodeId x);
 Result<NodeId> embedding(GraphBuilder&, NodeId table, NodeId indices);
 /// x [..., in] times `weight` [out, in] transposed (PyTorch's layout), plus `bias` [out]: [..., out].
 Result<NodeId> linear(GraphBuilder&, NodeId x, NodeId weight, std::optional<NodeId> bias = std::nullopt);
-/// softmax(query · keyᵀ · scale + mask) · value. query [..., q, d], key [..., k, d], value [..., k, e];
-/// `mask` is added and broadcast to [..., q, k]; scale defaults to 1/√d.
+struct AttentionOptions {
+  std::optional<NodeId> mask;   ///< added to the scores, broadcast to [..., q, k]
+  std::optional<double> scale;  ///< 1/√d if absent
+  /// Each query sees the keys up to its own place; the last of q queries is at the last of k keys.
+  bool causal = false;
+};
+/// softmax(query · keyᵀ · scale + mask) · value. query [..., q, d], key [..., k, d], value [..., k, e].
+/// Grouped heads: [..., h, q, d] over keys and values with h / g heads, each for g heads of the query.
 Result<NodeId> attention(GraphBuilder&, NodeId query, NodeId key, NodeId value,
-                         std::optional<NodeId> mask = std::nullopt,
-                         std::optional<double> scale = std::nullopt);
+                         const AttentionOptions& options = {});
 /// Mean over `axis` 1 of x [batch, tokens, width] where mask [batch, tokens] is not 0; the divisor is at
 /// least 1e-9.
 Result<NodeId> masked_mean(GraphBuilder&, NodeId x, NodeId mask);

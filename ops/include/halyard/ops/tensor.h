@@ -2,7 +2,9 @@
 
 #include <halyard/ops/executor.h>
 #include <halyard/ops/host_tensor.h>
+#include <halyard/ops/indexing.h>
 #include <halyard/ops/primitive.h>
+#include <halyard/ops/windowed.h>
 #include <filesystem>
 #include <initializer_list>
 #include <iosfwd>
@@ -271,8 +273,30 @@ Tensor silu(const Tensor& x);
 Tensor embedding(const Tensor& table, const Tensor& indices);
 Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt);
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                 const std::optional<Tensor>& mask = std::nullopt);
+                 const std::optional<Tensor>& mask = std::nullopt, bool causal = false);
 Tensor masked_mean(const Tensor& x, const Tensor& mask);
+
+// ---- see indexing.h and windowed.h
+Tensor take_along(const Tensor& x, const Tensor& indices, std::int64_t axis);
+Tensor gather_nd(const Tensor& x, const Tensor& indices, std::int64_t batch_axes = 0);
+Tensor scatter_along(Primitive scatter, const Tensor& base, const Tensor& indices, const Tensor& updates,
+                     std::int64_t axis);
+Tensor scatter_nd(Primitive scatter, const Tensor& base, const Tensor& indices, const Tensor& updates);
+Tensor argsort(const Tensor& x, std::int64_t axis = -1, bool descending = false);
+Tensor sort(const Tensor& x, std::int64_t axis = -1, bool descending = false);
+/// Values and indices.
+std::pair<Tensor, Tensor> top_k(const Tensor& x, std::int64_t k, std::int64_t axis = -1,
+                                bool greatest = true);
+Tensor pad_from(const Tensor& x, const std::vector<std::int64_t>& before,
+                const std::vector<std::int64_t>& after, PadMode mode);
+Tensor convolution(const Tensor& x, const Tensor& weight, const WindowOptions& options = {},
+                   std::int64_t groups = 1);
+Tensor transposed_convolution(const Tensor& x, const Tensor& weight, const WindowOptions& options = {},
+                              std::int64_t groups = 1, const std::vector<std::int64_t>& more = {});
+Tensor max_pool(const Tensor& x, const std::vector<std::int64_t>& kernel, const WindowOptions& options = {});
+Tensor average_pool(const Tensor& x, const std::vector<std::int64_t>& kernel,
+                    const WindowOptions& options = {}, bool counts_padding = false);
+Tensor resize(const Tensor& x, std::int64_t axis, std::int64_t extent, const ResizeOptions& options = {});
 
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 
