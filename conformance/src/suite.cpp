@@ -34,7 +34,7 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
 
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> all{hal_suite(), ops_suite(), fusion_suite(), models_suite(),
-                                      equality_suite()};
+                                      onnx_suite(), equality_suite()};
   return all;
 }
 

@@ -12,6 +12,7 @@ Suite ops_suite();
 Suite fusion_suite();
 Suite equality_suite();
 Suite models_suite();
+Suite onnx_suite();
 
 /// What the probe found of the subject's arithmetic.
 Allowance allowance_of(const hal::DeviceInfo& info);

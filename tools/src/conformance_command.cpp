@@ -2,6 +2,7 @@
 #include <halyard/conformance/run.h>
 #include <halyard/hal/registry.h>
 #include <halyard/onnx/model.h>
+#include <halyard/onnx/node_test.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -23,6 +24,7 @@ struct ConformanceArguments {
   std::string against;
   std::string plugin;
   std::vector<std::string> suites, filters, names, models;
+  std::string onnx_tests;
   std::uint64_t seed = 1;
   std::string json, junit, html;
   bool fast = false;
@@ -49,6 +51,7 @@ std::string command_of(const ConformanceArguments& arguments, const suite::Subje
   if (!arguments.plugin.empty()) command += " --plugin " + for_a_shell(arguments.plugin);
   if (subject.against) command += " --against " + subject.against->device()->info().uri;
   for (const std::string& model : arguments.models) command += " --model " + for_a_shell(model);
+  if (!arguments.onnx_tests.empty()) command += " --onnx-tests " + for_a_shell(arguments.onnx_tests);
   return command;
 }
 
@@ -66,6 +69,32 @@ suite::Model load_model(const std::string& path) {
   return {std::filesystem::path(path).stem().string(), value_or_exit(model.graph(shapes))};
 }
 
+/// The tests in a folder of folders `test_NAME`, by name.
+std::vector<suite::GivenCase> load_onnx_tests(const std::string& path) {
+  std::vector<std::filesystem::path> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.is_directory() && entry.path().filename().string().starts_with("test_"))
+      folders.push_back(entry.path());
+  if (folders.empty())
+    throw_failure(fmt::format("'{}' holds no folder test_NAME with an ONNX node test", path));
+  std::sort(folders.begin(), folders.end());
+  std::vector<suite::GivenCase> cases;
+  for (const std::filesystem::path& folder : folders) {
+    constexpr std::string_view prefix = "test_";
+    suite::GivenCase made{folder.filename().string().substr(prefix.size()), ops::Graph{}, {}, {}};
+    Result<onnx::NodeTest> test = onnx::read_node_test(folder);
+    if (test) {
+      made.graph = std::move(test->graph);
+      made.inputs = std::move(test->inputs);
+      made.expected = std::move(test->expected);
+    } else {
+      made.graph = tl::unexpected(test.error());
+    }
+    cases.push_back(std::move(made));
+  }
+  return cases;
+}
+
 std::shared_ptr<fusion::Compiler> open(const std::string& uri) {
   return value_or_exit(fusion::Compiler::create(argument_or_exit(hal::Registry::shared().open(uri))));
 }
@@ -81,6 +110,7 @@ suite::Subject subject_of(const ConformanceArguments& arguments) {
   if (!arguments.against.empty()) subject.against = open(arguments.against);
   subject.seed = arguments.seed;
   for (const std::string& model : arguments.models) subject.models.push_back(load_model(model));
+  if (!arguments.onnx_tests.empty()) subject.given = load_onnx_tests(arguments.onnx_tests);
   return subject;
 }
 
@@ -215,6 +245,10 @@ void add_conformance_command(CLI::App& application) {
   command->add_option("--case", arguments->names, "Exactly this case, listed or not; repeatable");
   command->add_option("--model", arguments->models, "An ONNX model for the models suite; repeatable")
       ->check(CLI::ExistingFile);
+  command
+      ->add_option("--onnx-tests", arguments->onnx_tests,
+                   "A folder of ONNX's node tests for the onnx suite: folders test_NAME")
+      ->check(CLI::ExistingDirectory);
   command->add_option("--seed", arguments->seed, "Decides all random values (default 1)");
   command->add_option("--json", arguments->json, "Write the whole report here");
   command->add_option("--junit", arguments->junit, "Write JUnit's XML here");

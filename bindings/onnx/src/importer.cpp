@@ -24,7 +24,7 @@ Result<ops::HostTensor> ImportContext::known(std::size_t number) const {
   if (node_of_operand.value) return *node_of_operand.value;
   return fail(ErrorCode::unsupported,
               fmt::format("operand {} ('{}') must be known when the model is compiled, but it "
-                          "depends on the values of the inputs",
+                          "depends on the values of the inputs; give those a fixed value",
                           number, node.input(static_cast<int>(number))));
 }
 
@@ -50,8 +50,11 @@ Result<std::vector<std::int64_t>> ImportContext::axes(std::size_t number) const 
   return std::vector<std::int64_t>{};
 }
 
-Status Importer::declare_inputs(const InputShapes& shapes) {
-  for (const auto& [name, shape] : shapes) {
+Status Importer::declare_inputs(const InputShapes& shapes, const FixedInputs& fixed) {
+  std::vector<std::string_view> given_names;
+  for (const auto& [name, shape] : shapes) given_names.push_back(name);
+  for (const auto& [name, value] : fixed) given_names.push_back(name);
+  for (std::string_view name : given_names) {
     bool known = std::any_of(model_.inputs.begin(), model_.inputs.end(),
                              [&](const ValueInfo& i) { return i.name == name; });
     if (known) continue;
@@ -62,11 +65,16 @@ Status Importer::declare_inputs(const InputShapes& shapes) {
   }
   std::map<std::string, std::int64_t> symbols;
   for (const ValueInfo& input : model_.inputs) {
-    auto given = shapes.find(input.name);
-    if (given == shapes.end())
+    const auto given = shapes.find(input.name);
+    const auto value = fixed.find(input.name);
+    if ((given == shapes.end()) == (value == fixed.end()))
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("onnx: input '{}' is not given a shape", input.text()));
-    const ops::Shape& shape = given->second;
+                  fmt::format("onnx: input '{}' is given {}", input.text(),
+                              given == shapes.end() ? "neither a shape nor a value" : "both a shape and a value"));
+    if (value != fixed.end() && value->second.element() != input.element)
+      return fail(ErrorCode::invalid_argument, fmt::format("onnx: input '{}' is given a value of type {}",
+                                                           input.text(), halyard::name(value->second.element())));
+    const ops::Shape& shape = value != fixed.end() ? value->second.shape() : given->second;
     bool fits = shape.rank() == input.dimensions.size();
     for (std::size_t i = 0; fits && i < shape.rank(); ++i) {
       fits = input.dimensions[i] < 0 || input.dimensions[i] == shape[i];
@@ -79,8 +87,11 @@ Status Importer::declare_inputs(const InputShapes& shapes) {
                   fmt::format("onnx: input '{}' cannot have shape {} (sizes of one name must agree "
                               "over all inputs)",
                               input.text(), shape.text()));
-    HALYARD_ASSIGN(ops::NodeId id, builder_.input(input.name, input.element, shape));
-    values_[input.name] = id;
+    if (value != fixed.end()) {
+      values_[input.name] = builder_.constant(value->second, input.name);
+      continue;
+    }
+    HALYARD_ASSIGN(values_[input.name], builder_.input(input.name, input.element, shape));
   }
   return {};
 }
@@ -166,8 +177,8 @@ Status Importer::import_node(const ::onnx::NodeProto& node, std::size_t position
   return {};
 }
 
-Result<ops::Graph> Importer::run(const InputShapes& shapes) {
-  HALYARD_TRY(declare_inputs(shapes));
+Result<ops::Graph> Importer::run(const InputShapes& shapes, const FixedInputs& fixed) {
+  HALYARD_TRY(declare_inputs(shapes, fixed));
   const auto& proto = model_.proto.graph();
   for (const auto& node : proto.node()) used_.insert(node.input().begin(), node.input().end());
   for (const auto& output : proto.output()) used_.insert(output.name());

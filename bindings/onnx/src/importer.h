@@ -83,10 +83,10 @@ inline Result<std::vector<ops::NodeId>> one(Result<ops::NodeId> result) {
 class Importer {
  public:
   explicit Importer(const Model::Contents& model) : model_(model), builder_(graph_) {}
-  Result<ops::Graph> run(const InputShapes& shapes);
+  Result<ops::Graph> run(const InputShapes& shapes, const FixedInputs& fixed);
 
  private:
-  Status declare_inputs(const InputShapes& shapes);
+  Status declare_inputs(const InputShapes& shapes, const FixedInputs& fixed);
   Status import_node(const ::onnx::NodeProto& node, std::size_t position);
   Result<ops::NodeId> lookup(const std::string& name);
   /// If everything the new nodes need is constant, computes `id` and makes it a constant.

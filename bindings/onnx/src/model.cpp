@@ -218,8 +218,8 @@ std::string Model::description() const {
                      contents_->initializers.size());
 }
 
-Result<ops::Graph> Model::graph(const InputShapes& shapes) const {
-  return Importer(*contents_).run(shapes);
+Result<ops::Graph> Model::graph(const InputShapes& shapes, const FixedInputs& fixed) const {
+  return Importer(*contents_).run(shapes, fixed);
 }
 
 }  // namespace halyard::onnx

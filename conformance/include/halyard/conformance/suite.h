@@ -4,6 +4,7 @@
 #include <halyard/fusion/executable.h>
 #include <halyard/hal/device_info.h>
 #include <halyard/ops/graph.h>
+#include <halyard/ops/host_tensor.h>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,6 +54,13 @@ struct Model {
   ops::Graph graph;
 };
 
+/// A graph from outside with what it must give (of ONNX's node tests), or why there is none.
+struct GivenCase {
+  std::string name;
+  Result<ops::Graph> graph;
+  std::vector<ops::HostTensor> inputs, expected;
+};
+
 /// The device under test, with what cases need beside it.
 struct Subject {
   std::shared_ptr<fusion::Compiler> compiler;
@@ -60,6 +68,7 @@ struct Subject {
   std::shared_ptr<fusion::Compiler> against;
   std::uint64_t seed = 1;  ///< decides all random values, together with the case's name
   std::vector<Model> models;
+  std::vector<GivenCase> given;
 
   const hal::DeviceInfo& info() const { return compiler->device()->info(); }
 };

@@ -2,6 +2,7 @@
 
 #include <halyard/base/result.h>
 #include <halyard/ops/graph.h>
+#include <halyard/ops/host_tensor.h>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -24,6 +25,8 @@ struct ValueInfo {
 
 /// What `Model::graph` needs to know beside the file: the concrete shape of every input.
 using InputShapes = std::map<std::string, ops::Shape>;
+/// Values that inputs always have: such an input becomes a constant and is no input of the graph.
+using FixedInputs = std::map<std::string, ops::HostTensor>;
 
 /// An ONNX file, read and checked: weights decoded and every operator known. Immutable after loading, so safe
 /// from any thread; copies share the weights, and so do all graphs built from it.
@@ -45,8 +48,9 @@ class Model {
 
   /// The computation for these input shapes. Shape arithmetic and everything else that depends on constants
   /// alone is folded away. `invalid_argument` names an input that is missing, unknown, or contradicts the
-  /// declared sizes; an error inside names the node.
-  Result<ops::Graph> graph(const InputShapes& shapes) const;
+  /// declared sizes; an error inside names the node. What an operator needs while the graph is built (a shape, a
+  /// number of repeats) and the file leaves to an input must be in `fixed`, which names no input of `shapes`.
+  Result<ops::Graph> graph(const InputShapes& shapes, const FixedInputs& fixed = {}) const;
 
  private:
   friend struct ModelReader;

@@ -1,0 +1,93 @@
+#include <halyard/onnx/node_test.h>
+
+#include <fmt/format.h>
+#include <halyard/onnx/model.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "contents.h"
+
+namespace halyard::onnx {
+namespace {
+
+Result<ops::HostTensor> read_tensor_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  if (!file) return fail(ErrorCode::io_error, fmt::format("onnx: cannot read '{}'", path.string()));
+  ::onnx::TensorProto proto;
+  if (!proto.ParseFromString(bytes))
+    return fail(ErrorCode::corrupt_data, fmt::format("onnx: '{}' holds no tensor", path.string()));
+  auto tensor = read_tensor(proto, {});
+  if (!tensor)
+    return fail(tensor.error().code, fmt::format("{} (file '{}')", tensor.error().message, path.string()));
+  return tensor;
+}
+
+Result<std::vector<ops::HostTensor>> read_tensor_files(const std::filesystem::path& folder,
+                                                       std::string_view kind, std::size_t count) {
+  std::vector<ops::HostTensor> tensors;
+  for (std::size_t i = 0; i < count; ++i) {
+    HALYARD_ASSIGN(ops::HostTensor tensor, read_tensor_file(folder / fmt::format("{}_{}.pb", kind, i)));
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+using Numbers = std::set<std::size_t>;
+
+/// Sets of inputs to fix, the smallest first: none, one, all small lists of integers, all.
+std::vector<Numbers> attempts(const std::vector<ops::HostTensor>& inputs) {
+  std::vector<Numbers> sets{{}};
+  Numbers lists, all;
+  for (std::size_t i = inputs.size(); i-- > 0;) {
+    all.insert(i);
+    if (!is_integer(inputs[i].element()) || inputs[i].shape().rank() > 1) continue;
+    lists.insert(i);
+    sets.push_back({i});
+  }
+  for (std::size_t i = inputs.size(); i-- > 0;)
+    if (!lists.contains(i)) sets.push_back({i});
+  sets.push_back(lists);
+  sets.push_back(all);
+  return sets;
+}
+
+Result<NodeTest> built(const Model& model, const std::vector<ops::HostTensor>& inputs, const Numbers& fixed) {
+  InputShapes shapes;
+  FixedInputs values;
+  NodeTest test;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = model.inputs()[i].name;
+    if (fixed.contains(i)) {
+      values.emplace(name, inputs[i]);
+      continue;
+    }
+    shapes.emplace(name, inputs[i].shape());
+    test.inputs.push_back(inputs[i]);
+  }
+  HALYARD_ASSIGN(test.graph, model.graph(shapes, values));
+  return test;
+}
+
+}  // namespace
+
+Result<NodeTest> read_node_test(const std::filesystem::path& folder) {
+  HALYARD_ASSIGN(Model model, Model::load(folder / "model.onnx"));
+  const std::filesystem::path data = folder / "test_data_set_0";
+  HALYARD_ASSIGN(std::vector<ops::HostTensor> inputs, read_tensor_files(data, "input", model.inputs().size()));
+  HALYARD_ASSIGN(std::vector<ops::HostTensor> expected,
+                 read_tensor_files(data, "output", model.outputs().size()));
+  Result<NodeTest> test = built(model, inputs, {});
+  for (const Numbers& fixed : attempts(inputs)) {
+    if (test || test.error().code != ErrorCode::unsupported) break;
+    Result<NodeTest> other = built(model, inputs, fixed);
+    if (other || other.error().code != ErrorCode::unsupported) test = std::move(other);
+  }
+  if (test) test->expected = std::move(expected);
+  return test;
+}
+
+}  // namespace halyard::onnx
