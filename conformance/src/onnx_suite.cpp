@@ -33,7 +33,8 @@ std::string complaint_about(const ops::HostTensor& got, const ops::HostTensor& w
   return {};
 }
 
-std::string complaint_about(const std::vector<ops::HostTensor>& got, const std::vector<ops::HostTensor>& wanted) {
+std::string complaint_about(const std::vector<ops::HostTensor>& got,
+                            const std::vector<ops::HostTensor>& wanted) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::string complaint = complaint_about(got[i], wanted[i]);
     if (!complaint.empty()) return fmt::format("output {} {}", i, complaint);

@@ -33,8 +33,8 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
 }
 
 const std::vector<Suite>& suites() {
-  static const std::vector<Suite> all{hal_suite(), ops_suite(), fusion_suite(), models_suite(),
-                                      onnx_suite(), equality_suite()};
+  static const std::vector<Suite> all{hal_suite(),    ops_suite(),  fusion_suite(),
+                                      models_suite(), onnx_suite(), equality_suite()};
   return all;
 }
 

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <halyard/ops/compositions.h>
+#include <halyard/ops/term.h>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <numeric>
-#include "term.h"
 
 namespace halyard::ops {
 namespace {

@@ -1,9 +1,9 @@
 #include <halyard/ops/indexing.h>
 
 #include <fmt/format.h>
+#include <halyard/ops/term.h>
 #include <algorithm>
 #include <limits>
-#include "term.h"
 
 namespace halyard::ops {
 namespace {

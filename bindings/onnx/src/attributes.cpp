@@ -55,4 +55,9 @@ Result<const ::onnx::TensorProto*> NodeAttributes::tensor(std::string_view name)
   return attribute ? &attribute->t() : nullptr;
 }
 
+Result<const ::onnx::GraphProto*> NodeAttributes::graph(std::string_view name) const {
+  HALYARD_ASSIGN(const AttributeProto* attribute, find(name, AttributeProto::GRAPH));
+  return attribute ? &attribute->g() : nullptr;
+}
+
 }  // namespace halyard::onnx

@@ -4,6 +4,7 @@
 #include <halyard/ops/reference.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace halyard::onnx {
 namespace {
@@ -44,6 +45,21 @@ Result<std::vector<std::int64_t>> ImportContext::known_integers(std::size_t numb
   return values;
 }
 
+Result<double> ImportContext::known_number(std::size_t number, double otherwise) const {
+  if (!has(number)) return otherwise;
+  HALYARD_ASSIGN(ops::HostTensor tensor, known(number));
+  if (tensor.count() == 1) return tensor.at(0);
+  return fail(ErrorCode::corrupt_data,
+              fmt::format("operand {} must be one number, not {}", number, tensor.shape().text()));
+}
+
+Result<std::int64_t> ImportContext::known_integer(std::size_t number, std::int64_t otherwise) const {
+  HALYARD_ASSIGN(double value, known_number(number, static_cast<double>(otherwise)));
+  if (std::fabs(value) < 0x1p53 && std::trunc(value) == value) return static_cast<std::int64_t>(value);
+  return fail(ErrorCode::corrupt_data,
+              fmt::format("operand {} must be a whole number, not {}", number, value));
+}
+
 Result<std::vector<std::int64_t>> ImportContext::axes(std::size_t number) const {
   if (attributes.has("axes")) return attributes.integers("axes");
   if (has(number)) return known_integers(number);
@@ -68,12 +84,14 @@ Status Importer::declare_inputs(const InputShapes& shapes, const FixedInputs& fi
     const auto given = shapes.find(input.name);
     const auto value = fixed.find(input.name);
     if ((given == shapes.end()) == (value == fixed.end()))
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("onnx: input '{}' is given {}", input.text(),
-                              given == shapes.end() ? "neither a shape nor a value" : "both a shape and a value"));
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("onnx: input '{}' is given {}", input.text(),
+                      given == shapes.end() ? "neither a shape nor a value" : "both a shape and a value"));
     if (value != fixed.end() && value->second.element() != input.element)
-      return fail(ErrorCode::invalid_argument, fmt::format("onnx: input '{}' is given a value of type {}",
-                                                           input.text(), halyard::name(value->second.element())));
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("onnx: input '{}' is given a value of type {}", input.text(),
+                              halyard::name(value->second.element())));
     const ops::Shape& shape = value != fixed.end() ? value->second.shape() : given->second;
     bool fits = shape.rank() == input.dimensions.size();
     for (std::size_t i = 0; fits && i < shape.rank(); ++i) {
@@ -175,6 +193,27 @@ Status Importer::import_node(const ::onnx::NodeProto& node, std::size_t position
     values_[node.output(i)] = *id;
   }
   return {};
+}
+
+Result<std::vector<ops::NodeId>> Importer::branch(const ::onnx::GraphProto& graph) {
+  const std::map<std::string, ops::NodeId> outer = values_;
+  const std::set<std::string_view> outer_used = used_;
+  for (const auto& initializer : graph.initializer()) {
+    HALYARD_ASSIGN(ops::HostTensor value, read_tensor(initializer, {}));
+    values_[initializer.name()] = builder_.constant(std::move(value), initializer.name());
+  }
+  for (const auto& node : graph.node()) used_.insert(node.input().begin(), node.input().end());
+  for (const auto& output : graph.output()) used_.insert(output.name());
+  for (int i = 0; i < graph.node_size(); ++i)
+    HALYARD_TRY(import_node(graph.node(i), static_cast<std::size_t>(i)));
+  std::vector<ops::NodeId> results;
+  for (const auto& output : graph.output()) {
+    HALYARD_ASSIGN(ops::NodeId id, lookup(output.name()));
+    results.push_back(id);
+  }
+  values_ = outer;
+  used_ = outer_used;
+  return results;
 }
 
 Result<ops::Graph> Importer::run(const InputShapes& shapes, const FixedInputs& fixed) {

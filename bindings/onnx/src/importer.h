@@ -1,6 +1,7 @@
 #pragma once
 
 #include <halyard/ops/graph_builder.h>
+#include <halyard/ops/term.h>
 #include <onnx/onnx_pb.h>
 
 #include <functional>
@@ -30,6 +31,8 @@ class NodeAttributes {
   Result<std::vector<double>> numbers(std::string_view name) const;
   /// Null if there is none.
   Result<const ::onnx::TensorProto*> tensor(std::string_view name) const;
+  /// Null if there is none.
+  Result<const ::onnx::GraphProto*> graph(std::string_view name) const;
 
  private:
   const ::onnx::AttributeProto* find(std::string_view name) const;
@@ -49,11 +52,18 @@ struct ImportContext {
 
   Result<ops::NodeId> operand(std::size_t number) const;
   bool has(std::size_t number) const { return number < operands.size() && operands[number].has_value(); }
+  /// Operand `number` for a formula.
+  ops::Term term(std::size_t number) const { return {builder, operand(number)}; }
+  ElementType element(std::size_t number) const { return builder.element(*operands[number]); }
   const ops::Shape& shape(std::size_t number) const { return builder.shape(*operands[number]); }
   std::size_t rank(std::size_t number) const { return shape(number).rank(); }
   /// The value of an operand that must be known when the graph is built (axes, shapes, …).
   Result<ops::HostTensor> known(std::size_t number) const;
   Result<std::vector<std::int64_t>> known_integers(std::size_t number) const;
+  /// An operand of one element that must be known, or `otherwise` if it is omitted.
+  Result<double> known_number(std::size_t number, double otherwise) const;
+  /// The same for a whole number below 2^53 in magnitude.
+  Result<std::int64_t> known_integer(std::size_t number, std::int64_t otherwise) const;
   /// Axes given as attribute `axes` in old versions and as operand `number` in new ones.
   Result<std::vector<std::int64_t>> axes(std::size_t number) const;
 };
@@ -67,11 +77,25 @@ struct OperatorRow {
   std::uint16_t min_operands = 1;
 };
 
+/// A row's importer of its own file.
+Result<std::vector<ops::NodeId>> einsum(ImportContext& context);
+
 /// Null for an operator the reader lacks.
 const OperatorRow* find_operator(std::string_view domain, std::string_view name);
+// By kind, a file each.
+std::vector<OperatorRow> activation_operators();
 std::vector<OperatorRow> elementwise_operators();
+std::vector<OperatorRow> indexing_operators();
+std::vector<OperatorRow> loss_operators();
 std::vector<OperatorRow> movement_operators();
+std::vector<OperatorRow> normalization_operators();
 std::vector<OperatorRow> other_operators();
+std::vector<OperatorRow> quantization_operators();
+std::vector<OperatorRow> recurrent_operators();
+std::vector<OperatorRow> reduction_operators();
+std::vector<OperatorRow> resize_operators();
+std::vector<OperatorRow> signal_operators();
+std::vector<OperatorRow> window_operators();
 
 /// One node's value as the single result of an importer.
 inline Result<std::vector<ops::NodeId>> one(Result<ops::NodeId> result) {
@@ -79,10 +103,16 @@ inline Result<std::vector<ops::NodeId>> one(Result<ops::NodeId> result) {
   return std::vector<ops::NodeId>{*result};
 }
 
+inline Result<std::vector<ops::NodeId>> one(const ops::Term& result) {
+  return one(result.node());
+}
+
 /// Builds one ops::Graph from a model for given input shapes.
 class Importer {
  public:
   explicit Importer(const Model::Contents& model) : model_(model), builder_(graph_) {}
+  /// The outputs of a branch, which sees the values defined so far; its own are forgotten afterwards.
+  Result<std::vector<ops::NodeId>> branch(const ::onnx::GraphProto& graph);
   Result<ops::Graph> run(const InputShapes& shapes, const FixedInputs& fixed);
 
  private:

@@ -36,11 +36,12 @@ Result<ValueInfo> value_info(const ::onnx::ValueInfoProto& proto) {
   return info;
 }
 
-/// Names every operator that the reader lacks, so that a user sees the whole distance at once.
-Status check_operators(const ::onnx::ModelProto& proto, std::int64_t opset) {
-  std::set<std::string> missing;
-  for (int i = 0; i < proto.graph().node_size(); ++i) {
-    const ::onnx::NodeProto& node = proto.graph().node(i);
+void collect_missing(const ::onnx::ModelProto& proto, const ::onnx::GraphProto& graph, std::int64_t opset,
+                     std::set<std::string>& missing) {
+  for (int i = 0; i < graph.node_size(); ++i) {
+    const ::onnx::NodeProto& node = graph.node(i);
+    for (const auto& attribute : node.attribute())
+      if (attribute.has_g()) collect_missing(proto, attribute.g(), opset, missing);
     if (find_operator(node.domain(), node.op_type())) continue;
     const bool is_default = node.domain().empty() || node.domain() == "ai.onnx";
     std::int64_t version = is_default ? opset : 0;
@@ -52,6 +53,12 @@ Status check_operators(const ::onnx::ModelProto& proto, std::int64_t opset) {
                                is_default ? "ai.onnx" : node.domain(), node.op_type(), release, i,
                                node.name()));
   }
+}
+
+/// Names every operator that the reader lacks, so that a user sees the whole distance at once.
+Status check_operators(const ::onnx::ModelProto& proto, std::int64_t opset) {
+  std::set<std::string> missing;
+  collect_missing(proto, proto.graph(), opset, missing);
   if (missing.empty()) return {};
   std::string list;
   std::set<std::string_view> named;
@@ -93,9 +100,9 @@ Result<std::int64_t> default_opset(const ::onnx::ModelProto& proto) {
   std::int64_t opset = 0;
   for (const auto& import : proto.opset_import())
     if (import.domain().empty() || import.domain() == "ai.onnx") opset = import.version();
-  if (opset < 7 || opset > 22)
+  if (opset < 1 || opset > 22)
     return fail(ErrorCode::unsupported,
-                fmt::format("onnx: operator set {} of the default domain is not read (7 to 22 are); "
+                fmt::format("onnx: operator set {} of the default domain is not read (1 to 22 are); "
                             "convert the model with onnx.version_converter",
                             opset));
   return opset;

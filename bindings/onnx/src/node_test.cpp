@@ -77,7 +77,8 @@ Result<NodeTest> built(const Model& model, const std::vector<ops::HostTensor>& i
 Result<NodeTest> read_node_test(const std::filesystem::path& folder) {
   HALYARD_ASSIGN(Model model, Model::load(folder / "model.onnx"));
   const std::filesystem::path data = folder / "test_data_set_0";
-  HALYARD_ASSIGN(std::vector<ops::HostTensor> inputs, read_tensor_files(data, "input", model.inputs().size()));
+  HALYARD_ASSIGN(std::vector<ops::HostTensor> inputs,
+                 read_tensor_files(data, "input", model.inputs().size()));
   HALYARD_ASSIGN(std::vector<ops::HostTensor> expected,
                  read_tensor_files(data, "output", model.outputs().size()));
   Result<NodeTest> test = built(model, inputs, {});

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "importer.h"
 
@@ -91,87 +90,29 @@ Results gemm(ImportContext& c) {
   return one(c.builder.binary(Primitive::add, y, addend));
 }
 
-/// Before version 13 softmax normalized over all axes from `axis` on, taken together.
-Results softmax(ImportContext& c) {
-  NodeId x = *c.operands[0];
-  HALYARD_ASSIGN(std::int64_t axis, c.attributes.integer("axis", c.opset < 13 ? 1 : -1));
-  HALYARD_ASSIGN(axis, ops::normalize_axis(axis, c.rank(0)));
-  if (c.opset >= 13 || axis + 1 == static_cast<std::int64_t>(c.rank(0)))
-    return one(ops::softmax(c.builder, x, axis));
-  const auto extents = c.shape(0).vector();
-  auto flat = std::vector<std::int64_t>(extents.begin(), extents.begin() + axis);
-  flat.push_back(
-      std::accumulate(extents.begin() + axis, extents.end(), std::int64_t{1}, std::multiplies<>()));
-  HALYARD_ASSIGN(NodeId rows, c.builder.reshape(x, flat));
-  HALYARD_ASSIGN(NodeId y, ops::softmax(c.builder, rows, -1));
-  return one(c.builder.reshape(y, extents));
+Results size(ImportContext& c) {
+  HALYARD_ASSIGN(ops::HostTensor count,
+                 ops::HostTensor::from_values<std::int64_t>({}, std::vector{c.shape(0).count()}));
+  return std::vector{c.builder.constant(std::move(count))};
 }
 
-Results layer_normalization(ImportContext& c) {
-  HALYARD_ASSIGN(std::int64_t axis, c.attributes.integer("axis", -1));
-  HALYARD_ASSIGN(axis, ops::normalize_axis(axis, c.rank(0)));
-  HALYARD_ASSIGN(double epsilon, c.attributes.number("epsilon", 1e-5));
-  std::optional<NodeId> bias;
-  if (c.has(2)) bias = c.operands[2];
-  return one(ops::layer_norm(c.builder, *c.operands[0], c.operands[1], bias, epsilon,
-                             static_cast<int>(c.rank(0)) - static_cast<int>(axis)));
-}
-
-enum class Average : bool { no, yes };
-
-Results reduce(ImportContext& c, Primitive primitive, Average average) {
-  NodeId x = *c.operands[0];
-  HALYARD_ASSIGN(std::int64_t keep, c.attributes.integer("keepdims", 1));
-  HALYARD_ASSIGN(std::int64_t empty_means_none, c.attributes.integer("noop_with_empty_axes", 0));
-  HALYARD_ASSIGN(std::vector<std::int64_t> axes, c.axes(1));
-  if (axes.empty() && empty_means_none) return std::vector{x};
-  if (average == Average::yes) return one(ops::mean(c.builder, x, axes, keep != 0));
-  return one(c.builder.reduce(primitive, x, axes, keep != 0));
-}
-
-Results reduce_mean(ImportContext& c) {
-  return reduce(c, Primitive::reduce_sum, Average::yes);
-}
-Results reduce_sum(ImportContext& c) {
-  return reduce(c, Primitive::reduce_sum, Average::no);
-}
-Results reduce_max(ImportContext& c) {
-  return reduce(c, Primitive::reduce_max, Average::no);
-}
-Results reduce_min(ImportContext& c) {
-  return reduce(c, Primitive::reduce_min, Average::no);
-}
-Results reduce_prod(ImportContext& c) {
-  return reduce(c, Primitive::reduce_prod, Average::no);
-}
-
-Results argument(ImportContext& c, Primitive primitive) {
-  HALYARD_ASSIGN(std::int64_t axis, c.attributes.integer("axis", 0));
-  HALYARD_ASSIGN(std::int64_t keep, c.attributes.integer("keepdims", 1));
-  HALYARD_ASSIGN(std::int64_t last, c.attributes.integer("select_last_index", 0));
-  if (last) return fail(ErrorCode::unsupported, "select_last_index = 1 is not supported");
-  return one(c.builder.argument(primitive, *c.operands[0], axis, keep != 0));
-}
-
-Results argmax(ImportContext& c) {
-  return argument(c, Primitive::argmax);
-}
-Results argmin(ImportContext& c) {
-  return argument(c, Primitive::argmin);
-}
-
-Results cumulative_sum(ImportContext& c) {
-  HALYARD_ASSIGN(std::vector<std::int64_t> axis, c.known_integers(1));
-  HALYARD_ASSIGN(std::int64_t exclusive, c.attributes.integer("exclusive", 0));
-  HALYARD_ASSIGN(std::int64_t reverse, c.attributes.integer("reverse", 0));
-  if (axis.size() != 1 || reverse) return fail(ErrorCode::unsupported, "needs one axis and reverse = 0");
-  return one(c.builder.cumulative_sum(*c.operands[0], axis[0], exclusive != 0));
+/// A known condition decides which branch is read.
+Results either_branch(ImportContext& c) {
+  HALYARD_ASSIGN(double condition, c.known_number(0, 0));
+  HALYARD_ASSIGN(const ::onnx::GraphProto* branch,
+                 c.attributes.graph(condition != 0 ? "then_branch" : "else_branch"));
+  if (branch == nullptr) return fail(ErrorCode::corrupt_data, "a branch is missing");
+  return c.importer.branch(*branch);
 }
 
 const std::map<std::string_view, OperatorRow>& table() {
   static const std::map<std::string_view, OperatorRow> rows = [] {
     std::map<std::string_view, OperatorRow> made;
-    for (const auto& group : {elementwise_operators(), movement_operators(), other_operators()})
+    for (const auto& group :
+         {activation_operators(), elementwise_operators(), indexing_operators(), loss_operators(),
+          movement_operators(), normalization_operators(), other_operators(), quantization_operators(),
+          recurrent_operators(), reduction_operators(), resize_operators(), signal_operators(),
+          window_operators()})
       for (const OperatorRow& row : group) made.emplace(row.name, row);
     return made;
   }();
@@ -182,20 +123,8 @@ const std::map<std::string_view, OperatorRow>& table() {
 
 std::vector<OperatorRow> other_operators() {
   return {
-      {"ArgMax", argmax},
-      {"ArgMin", argmin},
-      {"Constant", constant, 0},
-      {"CumSum", cumulative_sum, 2},
-      {"Gemm", gemm, 2},
-      {"LayerNormalization", layer_normalization, 2},
-      {"MatMul", matmul, 2},
-      {"ReduceMax", reduce_max},
-      {"ReduceMean", reduce_mean},
-      {"ReduceMin", reduce_min},
-      {"ReduceProd", reduce_prod},
-      {"ReduceSum", reduce_sum},
-      {"Shape", shape},
-      {"Softmax", softmax},
+      {"Constant", constant, 0}, {"Einsum", einsum}, {"Gemm", gemm, 2}, {"If", either_branch},
+      {"MatMul", matmul, 2},     {"Shape", shape},   {"Size", size},
   };
 }
 

@@ -77,6 +77,39 @@ Results cast(ImportContext& c) {
   return one(c.builder.cast(*c.operands[0], element));
 }
 
+Results cast_like(ImportContext& c) {
+  return one(c.builder.cast(*c.operands[0], c.element(1)));
+}
+
+Results mean(ImportContext& c) {
+  HALYARD_ASSIGN(std::vector<NodeId> sum, variadic<Primitive::add>(c));
+  return one(c.builder.binary(Primitive::div, sum[0], static_cast<double>(c.operands.size())));
+}
+
+/// With the sign of the divisor, or with `fmod` of the dividend.
+Results mod(ImportContext& c) {
+  HALYARD_ASSIGN(std::int64_t truncates, c.attributes.integer("fmod", 0));
+  return one(c.builder.binary(truncates ? Primitive::rem : Primitive::mod, *c.operands[0], *c.operands[1]));
+}
+
+Results shift(ImportContext& c) {
+  HALYARD_ASSIGN(std::string direction, c.attributes.text("direction", ""));
+  if (direction != "LEFT" && direction != "RIGHT")
+    return fail(ErrorCode::corrupt_data, fmt::format("direction '{}' is neither LEFT nor RIGHT", direction));
+  return one(c.builder.binary(direction == "LEFT" ? Primitive::shl : Primitive::shr, *c.operands[0],
+                              *c.operands[1]));
+}
+
+Results is_infinite(ImportContext& c) {
+  HALYARD_ASSIGN(std::int64_t negative, c.attributes.integer("detect_negative", 1));
+  HALYARD_ASSIGN(std::int64_t positive, c.attributes.integer("detect_positive", 1));
+  const ops::Term is_any = c.term(0).unary(Primitive::is_inf);
+  if (negative && positive) return one(is_any);
+  const ops::Term sign = c.term(0).binary(negative ? Primitive::lt : Primitive::gt, 0);
+  const ops::Term neither = c.term(0).binary(Primitive::ne, c.term(0)).binary(Primitive::bit_and, sign);
+  return one(negative || positive ? is_any.binary(Primitive::bit_and, sign) : neither);
+}
+
 Results where(ImportContext& c) {
   return one(c.builder.select(*c.operands[0], *c.operands[1], *c.operands[2]));
 }
@@ -128,12 +161,22 @@ Results gelu(ImportContext& c) {
 std::vector<OperatorRow> elementwise_operators() {
   return {
       {"Abs", unary<Primitive::abs>},
+      {"Acos", unary<Primitive::acos>},
       {"Add", binary<Primitive::add>, 2},
       {"And", binary<Primitive::bit_and>, 2},
+      {"Asin", unary<Primitive::asin>},
+      {"Atan", unary<Primitive::atan>},
+      {"BitShift", shift, 2},
+      {"BitwiseAnd", binary<Primitive::bit_and>, 2},
+      {"BitwiseNot", unary<Primitive::bit_not>},
+      {"BitwiseOr", binary<Primitive::bit_or>, 2},
+      {"BitwiseXor", binary<Primitive::bit_xor>, 2},
       {"Cast", cast},
+      {"CastLike", cast_like, 2},
       {"Ceil", unary<Primitive::ceil>},
       {"Clip", clip},
       {"Cos", unary<Primitive::cos>},
+      {"Cosh", unary<Primitive::cosh>},
       {"Div", binary<Primitive::div>, 2},
       {"Dropout", dropout},
       {"Equal", binary<Primitive::eq>, 2},
@@ -144,12 +187,15 @@ std::vector<OperatorRow> elementwise_operators() {
       {"Greater", binary<Primitive::gt>, 2},
       {"GreaterOrEqual", binary<Primitive::ge>, 2},
       {"Identity", identity},
+      {"IsInf", is_infinite},
       {"IsNaN", unary<Primitive::is_nan>},
       {"Less", binary<Primitive::lt>, 2},
       {"LessOrEqual", binary<Primitive::le>, 2},
       {"Log", unary<Primitive::log>},
       {"Max", variadic<Primitive::max>},
+      {"Mean", mean},
       {"Min", variadic<Primitive::min>},
+      {"Mod", mod, 2},
       {"Mul", binary<Primitive::mul>, 2},
       {"Neg", unary<Primitive::neg>},
       {"Not", unary<Primitive::logical_not>},
@@ -161,9 +207,11 @@ std::vector<OperatorRow> elementwise_operators() {
       {"Sigmoid", unary<Primitive::sigmoid>},
       {"Sign", unary<Primitive::sign>},
       {"Sin", unary<Primitive::sin>},
+      {"Sinh", unary<Primitive::sinh>},
       {"Sqrt", unary<Primitive::sqrt>},
       {"Sub", binary<Primitive::sub>, 2},
       {"Sum", variadic<Primitive::add>},
+      {"Tan", unary<Primitive::tan>},
       {"Tanh", unary<Primitive::tanh>},
       {"Where", where, 3},
       {"Xor", binary<Primitive::bit_xor>, 2},

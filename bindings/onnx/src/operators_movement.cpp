@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <halyard/ops/indexing.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "importer.h"
 
@@ -67,11 +69,6 @@ Results concat(ImportContext& c) {
     parts.push_back(part);
   }
   return one(c.builder.concat(parts, axis));
-}
-
-Results gather(ImportContext& c) {
-  HALYARD_ASSIGN(std::int64_t axis, c.attributes.integer("axis", 0));
-  return one(c.builder.take(*c.operands[0], *c.operands[1], axis));
 }
 
 Results expand(ImportContext& c) {
@@ -190,39 +187,148 @@ Results range(ImportContext& c) {
   return one(c.builder.binary(Primitive::add, x, start));
 }
 
-Results pad(ImportContext& c) {
-  HALYARD_ASSIGN(std::string mode, c.attributes.text("mode", "constant"));
-  if (mode != "constant" || c.has(3))
-    return fail(ErrorCode::unsupported, fmt::format("mode '{}' or explicit axes are not supported", mode));
-  std::vector<std::int64_t> pads;
-  double value = 0;
+struct Padding {
+  std::vector<std::int64_t> before, after;
+  std::uint64_t bits = 0;
+};
+
+/// From attributes (before version 11) or operands: pads, value, axes.
+Result<Padding> padding_of(ImportContext& c) {
+  std::vector<std::int64_t> pads, axes;
+  const ElementType element = c.element(0);
+  Padding padding;
   if (c.has(1)) {
     HALYARD_ASSIGN(pads, c.known_integers(1));
     if (c.has(2)) {
       HALYARD_ASSIGN(ops::HostTensor fill, c.known(2));
-      if (fill.count() != 1) return fail(ErrorCode::corrupt_data, "the fill value must be one element");
-      value = fill.at(0);
+      if (fill.count() != 1 || fill.element() != element)
+        return fail(ErrorCode::corrupt_data, "the fill value must be one element of the operand's type");
+      padding.bits = fill.bits_at(0);
+    }
+    if (c.has(3)) {
+      HALYARD_ASSIGN(axes, c.known_integers(3));
     }
   } else {
     HALYARD_ASSIGN(pads, c.attributes.integers("pads"));
-    HALYARD_ASSIGN(value, c.attributes.number("value", 0));
+    HALYARD_ASSIGN(double value, c.attributes.number("value", 0));
+    padding.bits = ops::HostTensor::scalar(element, value).bits_at(0);
   }
-  if (pads.size() != 2 * c.rank(0))
-    return fail(ErrorCode::corrupt_data, fmt::format("{} pads for rank {}", pads.size(), c.rank(0)));
-  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(c.rank(0));
-  return one(c.builder.pad(*c.operands[0], {pads.begin(), middle}, {middle, pads.end()}, value));
+  for (std::size_t i = 0; !c.has(3) && i < c.rank(0); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  if (pads.size() != 2 * axes.size())
+    return fail(ErrorCode::corrupt_data, fmt::format("{} pads for {} axes", pads.size(), axes.size()));
+  padding.before.assign(c.rank(0), 0);
+  padding.after = padding.before;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    HALYARD_ASSIGN(std::int64_t axis, ops::normalize_axis(axes[i], c.rank(0)));
+    padding.before[static_cast<std::size_t>(axis)] = pads[i];
+    padding.after[static_cast<std::size_t>(axis)] = pads[axes.size() + i];
+  }
+  return padding;
+}
+
+/// Negative pads take elements away.
+Result<NodeId> cropped(ImportContext& c, Padding& padding) {
+  NodeId x = *c.operands[0];
+  for (std::size_t i = 0; i < padding.before.size(); ++i) {
+    std::int64_t &before = padding.before[i], &after = padding.after[i];
+    if (before >= 0 && after >= 0) continue;
+    const std::int64_t extent = c.shape(0)[i];
+    const std::int64_t first = std::min(std::max<std::int64_t>(-before, 0), extent);
+    const std::int64_t end = std::max(extent - std::min(std::max<std::int64_t>(-after, 0), extent), first);
+    HALYARD_ASSIGN(x, c.builder.slice_axis(x, static_cast<std::int64_t>(i), first, end));
+    before = std::max<std::int64_t>(before, 0);
+    after = std::max<std::int64_t>(after, 0);
+  }
+  return x;
+}
+
+Results pad(ImportContext& c) {
+  HALYARD_ASSIGN(std::string mode, c.attributes.text("mode", "constant"));
+  HALYARD_ASSIGN(Padding padding, padding_of(c));
+  HALYARD_ASSIGN(NodeId x, cropped(c, padding));
+  if (mode == "constant") {
+    ops::Attributes attributes;
+    attributes.starts = padding.before;
+    attributes.ends = padding.after;
+    attributes.value_bits = padding.bits;
+    return one(c.builder.graph().append(Primitive::pad, {x}, std::move(attributes)));
+  }
+  const std::map<std::string, ops::PadMode> modes{
+      {"edge", ops::PadMode::edge}, {"reflect", ops::PadMode::reflect}, {"wrap", ops::PadMode::wrap}};
+  const auto found = modes.find(mode);
+  if (found == modes.end()) return fail(ErrorCode::corrupt_data, fmt::format("mode '{}' is unknown", mode));
+  return one(ops::pad_from(c.builder, x, padding.before, padding.after, found->second));
+}
+
+/// The operand repeated along each axis.
+Results tile(ImportContext& c) {
+  HALYARD_ASSIGN(std::vector<std::int64_t> repeats, c.known_integers(1));
+  if (repeats.size() != c.rank(0))
+    return fail(ErrorCode::corrupt_data, fmt::format("{} repeats for rank {}", repeats.size(), c.rank(0)));
+  std::vector<std::int64_t> apart, repeated, joined;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    const std::int64_t extent = c.shape(0)[i];
+    if (repeats[i] < 0 || repeats[i] > std::numeric_limits<std::int32_t>::max())
+      return fail(ErrorCode::corrupt_data, fmt::format("{} repeats", repeats[i]));
+    apart.insert(apart.end(), {1, extent});
+    repeated.insert(repeated.end(), {repeats[i], extent});
+    joined.push_back(repeats[i] * extent);
+  }
+  HALYARD_ASSIGN(ops::Shape shape, ops::Shape::create(repeated));
+  HALYARD_ASSIGN(NodeId x, c.builder.reshape(*c.operands[0], apart));
+  HALYARD_ASSIGN(x, c.builder.broadcast(x, shape));
+  return one(c.builder.reshape(x, joined));
+}
+
+/// [n, c, h, w] and the side of the blocks, or what is wrong with them.
+Result<std::int64_t> block_of(ImportContext& c, bool splits_channels) {
+  HALYARD_ASSIGN(std::int64_t block, c.attributes.integer("blocksize", 0));
+  const bool fits = c.rank(0) == 4 && block >= 1 && block < 1 << 15 &&
+                    (splits_channels ? c.shape(0)[1] % (block * block) == 0
+                                     : c.shape(0)[2] % block == 0 && c.shape(0)[3] % block == 0);
+  if (fits) return block;
+  return fail(ErrorCode::corrupt_data, fmt::format("blocks of {} do not fit {}", block, c.shape(0).text()));
+}
+
+Results depth_to_space(ImportContext& c) {
+  HALYARD_ASSIGN(std::string mode, c.attributes.text("mode", "DCR"));
+  HALYARD_ASSIGN(std::int64_t b, block_of(c, true));
+  const ops::Shape s = c.shape(0);
+  const std::int64_t depth = s[1] / (b * b);
+  const bool depth_last = mode == "DCR";
+  HALYARD_ASSIGN(NodeId x, depth_last ? c.builder.reshape(*c.operands[0], {s[0], b, b, depth, s[2], s[3]})
+                                      : c.builder.reshape(*c.operands[0], {s[0], depth, b, b, s[2], s[3]}));
+  HALYARD_ASSIGN(
+      x, depth_last ? c.builder.permute(x, {0, 3, 4, 1, 5, 2}) : c.builder.permute(x, {0, 1, 4, 2, 5, 3}));
+  return one(c.builder.reshape(x, {s[0], depth, s[2] * b, s[3] * b}));
+}
+
+Results space_to_depth(ImportContext& c) {
+  HALYARD_ASSIGN(std::int64_t b, block_of(c, false));
+  const ops::Shape s = c.shape(0);
+  HALYARD_ASSIGN(NodeId x, c.builder.reshape(*c.operands[0], {s[0], s[1], s[2] / b, b, s[3] / b, b}));
+  HALYARD_ASSIGN(x, c.builder.permute(x, {0, 3, 5, 1, 2, 4}));
+  return one(c.builder.reshape(x, {s[0], s[1] * b * b, s[2] / b, s[3] / b}));
 }
 
 }  // namespace
 
 std::vector<OperatorRow> movement_operators() {
   return {
-      {"Concat", concat},       {"ConstantOfShape", constant_of_shape},
-      {"Expand", expand, 2},    {"Flatten", flatten},
-      {"Gather", gather, 2},    {"Pad", pad},
-      {"Range", range, 3},      {"Reshape", reshape},
-      {"Slice", slice},         {"Split", split},
-      {"Squeeze", squeeze},     {"Transpose", transpose},
+      {"Concat", concat},
+      {"ConstantOfShape", constant_of_shape},
+      {"DepthToSpace", depth_to_space},
+      {"Expand", expand, 2},
+      {"Flatten", flatten},
+      {"Pad", pad},
+      {"Range", range, 3},
+      {"Reshape", reshape},
+      {"Slice", slice},
+      {"SpaceToDepth", space_to_depth},
+      {"Split", split},
+      {"Squeeze", squeeze},
+      {"Tile", tile, 2},
+      {"Transpose", transpose},
       {"Unsqueeze", unsqueeze},
   };
 }

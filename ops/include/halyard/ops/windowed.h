@@ -42,6 +42,7 @@ enum class Coordinates : std::uint8_t {
   half_pixel_symmetric,  ///< the same with both middles on each other, where to is not from · s
   align_corners,         ///< i · (from − 1) / (to − 1), 0 where `to` is 1
   asymmetric,            ///< i / s
+  half_pixel_floor,      ///< (i + ½) / s (ONNX's tf_half_pixel_for_nn)
 };
 enum class Nearest : std::uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
 

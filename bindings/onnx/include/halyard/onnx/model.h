@@ -48,8 +48,9 @@ class Model {
 
   /// The computation for these input shapes. Shape arithmetic and everything else that depends on constants
   /// alone is folded away. `invalid_argument` names an input that is missing, unknown, or contradicts the
-  /// declared sizes; an error inside names the node. What an operator needs while the graph is built (a shape, a
-  /// number of repeats) and the file leaves to an input must be in `fixed`, which names no input of `shapes`.
+  /// declared sizes; an error inside names the node. What an operator needs while the graph is built (a
+  /// shape, a number of repeats) and the file leaves to an input must be in `fixed`, which names no input of
+  /// `shapes`.
   Result<ops::Graph> graph(const InputShapes& shapes, const FixedInputs& fixed = {}) const;
 
  private:

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-/// The tests that ONNX ships for each of its operators: a folder with a model and, as tensors, what goes in and
-/// what must come out (github.com/onnx/onnx, docs/OnnxBackendTest.md).
+/// The tests that ONNX ships for each of its operators: a folder with a model and, as tensors, what goes in
+/// and what must come out (github.com/onnx/onnx, docs/OnnxBackendTest.md).
 namespace halyard::onnx {
 
 struct NodeTest {

@@ -65,4 +65,23 @@ inline Term operator/(const Term& a, double b) {
   return a.binary(Primitive::div, b);
 }
 
+inline Term operator-(const Term& a, double b) {
+  return a.binary(Primitive::sub, b);
+}
+inline Term operator-(const Term& a) {
+  return a.unary(Primitive::neg);
+}
+/// Where `condition`, a; else b.
+inline Term select(const Term& condition, const Term& a, const Term& b) {
+  if (!a.node()) return a;
+  if (!b.node()) return b;
+  return condition.then([&](NodeId id) { return condition.builder().select(id, *a.node(), *b.node()); });
+}
+/// The same with a number for b.
+inline Term select(const Term& condition, const Term& a, double b) {
+  return select(condition, a, a.then([&](NodeId id) {
+    return Result<NodeId>(a.builder().scalar(a.builder().element(id), b));
+  }));
+}
+
 }  // namespace halyard::ops
