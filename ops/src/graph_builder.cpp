@@ -28,7 +28,8 @@ NodeId GraphBuilder::scalar(ElementType element, double value) {
 }
 
 Result<NodeId> GraphBuilder::full(ElementType element, const Shape& shape, double value) {
-  return broadcast(scalar(element, value), shape);
+  const Shape own = shape;  // the one given may be a node's, which the constant moves
+  return broadcast(scalar(element, value), own);
 }
 
 Result<NodeId> GraphBuilder::iota(ElementType element, const Shape& shape, std::int64_t axis) {

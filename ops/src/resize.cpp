@@ -28,7 +28,7 @@ double coordinate(std::int64_t i, std::int64_t from, std::int64_t to, const Resi
     case Coordinates::half_pixel_symmetric:
       return source / 2 * (1 - target / (scale * source)) + (at + 0.5) / scale - 0.5;
     case Coordinates::align_corners:
-      return to > 1 ? at * (source - 1) / (target - 1) : 0;
+      return to > 1 ? at * (source - 1) / (source * scale - 1) : 0;
     case Coordinates::half_pixel_floor:
       return (at + 0.5) / scale;
     case Coordinates::asymmetric:

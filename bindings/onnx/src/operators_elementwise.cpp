@@ -48,6 +48,19 @@ Result<NodeId> whole_power(ops::GraphBuilder& builder, NodeId x, std::uint32_t e
   }
 }
 
+/// Each element to its own exponent, modulo 2^32: a square per binary digit.
+ops::Term integer_power(const ops::Term& base, const ops::Term& exponent) {
+  constexpr int digits = 32;
+  ops::Term square = base, result = base * 0 + 1;
+  for (int i = 0; i < digits; ++i) {
+    const ops::Term digit = exponent.binary(Primitive::shr, i).binary(Primitive::bit_and, 1);
+    const ops::Term more = result * square;
+    result = select(digit.binary(Primitive::ne, 0), more, result);
+    square = square * square;
+  }
+  return result;
+}
+
 /// A constant exponent of 2 is a product and 1/2 a square root: exact where `pow` is only close.
 Results power(ImportContext& c) {
   NodeId x = *c.operands[0];
@@ -62,11 +75,11 @@ Results power(ImportContext& c) {
     if (is_integer(element) && value >= 0 && value < 0x1p31 && value == std::trunc(value))
       return one(whole_power(c.builder, x, static_cast<std::uint32_t>(value)));
   }
-  if (is_integer(element))
-    return fail(ErrorCode::unsupported,
-                fmt::format("a base of {} takes one constant whole exponent of at least 0; cast the base to "
-                            "f32 for others",
-                            halyard::name(element)));
+  if (is_integer(element) && is_integer(c.element(1))) return one(integer_power(c.term(0), c.term(1)));
+  if (is_integer(element)) {
+    const ops::Term wide = c.term(0).cast(c.element(1));
+    return one(wide.binary(Primitive::pow, c.term(1)).cast(element));
+  }
   HALYARD_ASSIGN(exponent, c.builder.cast(exponent, element));
   return one(c.builder.binary(Primitive::pow, x, exponent));
 }
@@ -118,16 +131,20 @@ Results identity(ImportContext& c) {
   return std::vector{*c.operands[0]};
 }
 
-/// In inference dropout passes its operand through; there is no mask.
+/// In inference, and with a ratio of 0, dropout passes its operand through, and the mask is true.
 Results dropout(ImportContext& c) {
-  if (c.has(2)) {
-    const auto& training = c.builder.node(*c.operands[2]).value;
-    if (!training || training->count() != 1 || training->bits_at(0) != 0)
-      return fail(ErrorCode::unsupported,
-                  fmt::format("training_mode ('{}') is {}; export the model for inference", c.node.input(2),
-                              training ? "true" : "no constant"));
-  }
-  return std::vector{*c.operands[0]};
+  HALYARD_ASSIGN(double training, c.known_number(2, 0));
+  HALYARD_ASSIGN(double ratio, c.known_number(1, 0.5));
+  if (training != 0 && ratio != 0)
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("training_mode ('{}') is true: what is dropped is not defined; export the model for "
+                    "inference",
+                    c.node.input(2)));
+  if (c.node.output_size() < 2) return std::vector{*c.operands[0]};
+  const bool is_float = c.opset < 10;  // then the mask was of the operand's type
+  HALYARD_ASSIGN(NodeId mask, c.builder.full(is_float ? c.element(0) : ElementType::boolean, c.shape(0), 1));
+  return std::vector{*c.operands[0], mask};
 }
 
 Results clip(ImportContext& c) {

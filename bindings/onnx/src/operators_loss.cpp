@@ -56,7 +56,20 @@ Results negative_log_likelihood_loss(ImportContext& c) {
 }
 
 Results softmax_cross_entropy_loss(ImportContext& c) {
-  const Term log_probability = c.term(0).then([&](NodeId id) { return ops::log_softmax(c.builder, id, 1); });
+  // With the classes as the last axis, as the operator's definition has it: that decides the order of the
+  // sum.
+  const auto last = static_cast<std::int64_t>(c.rank(0)) - 1;
+  std::vector<std::int64_t> there{0}, back{0, last};
+  for (std::int64_t axis = 2; axis <= last; ++axis) {
+    there.push_back(axis);
+    back.push_back(axis - 1);
+  }
+  there.push_back(1);
+  if (last < 1) return fail(ErrorCode::corrupt_data, "the operand needs a batch and a class axis");
+  const Term log_probability = c.term(0)
+                                   .then([&](NodeId id) { return c.builder.permute(id, there); })
+                                   .then([&](NodeId id) { return ops::log_softmax(c.builder, id, last); })
+                                   .then([&](NodeId id) { return c.builder.permute(id, back); });
   HALYARD_ASSIGN(Term result, loss(c, log_probability));
   HALYARD_ASSIGN(NodeId id, result.node());
   HALYARD_ASSIGN(NodeId probability, log_probability.node());

@@ -40,7 +40,7 @@ enum class Coordinates : std::uint8_t {
   half_pixel,            ///< (i + ½) / s − ½
   pytorch_half_pixel,    ///< the same, but 0 where `to` is 1
   half_pixel_symmetric,  ///< the same with both middles on each other, where to is not from · s
-  align_corners,         ///< i · (from − 1) / (to − 1), 0 where `to` is 1
+  align_corners,         ///< i · (from − 1) / (from · s − 1), 0 where `to` is 1
   asymmetric,            ///< i / s
   half_pixel_floor,      ///< (i + ½) / s (ONNX's tf_half_pixel_for_nn)
 };
