@@ -128,6 +128,12 @@ std::vector<OperatorRow> other_operators() {
   };
 }
 
+std::vector<std::string_view> operator_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, row] : table()) names.push_back(name);
+  return names;
+}
+
 const OperatorRow* find_operator(std::string_view domain, std::string_view name) {
   if (!domain.empty() && domain != "ai.onnx") return nullptr;
   auto found = table().find(name);

@@ -48,7 +48,7 @@ Result<NodeId> whole_power(ops::GraphBuilder& builder, NodeId x, std::uint32_t e
   }
 }
 
-/// Each element to its own exponent, modulo 2^32: a square per binary digit.
+/// Each element to its own exponent of at least 0, modulo 2^32: a square per binary digit.
 ops::Term integer_power(const ops::Term& base, const ops::Term& exponent) {
   constexpr int digits = 32;
   ops::Term square = base, result = base * 0 + 1;
@@ -75,7 +75,14 @@ Results power(ImportContext& c) {
     if (is_integer(element) && value >= 0 && value < 0x1p31 && value == std::trunc(value))
       return one(whole_power(c.builder, x, static_cast<std::uint32_t>(value)));
   }
-  if (is_integer(element) && is_integer(c.element(1))) return one(integer_power(c.term(0), c.term(1)));
+  if (is_integer(element) && is_integer(c.element(1))) {
+    for (std::int64_t i = 0; node.value && i < node.value->count(); ++i)
+      if (node.value->at(i) < 0)
+        return fail(ErrorCode::unsupported,
+                    fmt::format("a base of {} takes exponents of at least 0; cast the base to f32 for others",
+                                halyard::name(element)));
+    return one(integer_power(c.term(0), c.term(1)));
+  }
   if (is_integer(element)) {
     const ops::Term wide = c.term(0).cast(c.element(1));
     return one(wide.binary(Primitive::pow, c.term(1)).cast(element));

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace halyard::onnx {
@@ -57,5 +58,8 @@ class Model {
   friend struct ModelReader;
   std::shared_ptr<const Contents> contents_;
 };
+
+/// The operators of the default domain that are read, in alphabetical order.
+std::vector<std::string_view> operator_names();
 
 }  // namespace halyard::onnx
