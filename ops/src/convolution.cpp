@@ -1,3 +1,4 @@
+#include <halyard/ops/term.h>
 #include <halyard/ops/windowed.h>
 
 #include <fmt/format.h>
@@ -187,27 +188,35 @@ Result<NodeId> max_pool(GraphBuilder& b, NodeId x, Extents kernel, const WindowO
 
 namespace {
 
-/// f32 [spatial…]: of each window, the elements that count: those of the axis of `extent` elements that
-/// begins `before` elements after the windows do.
+/// i64 [results]: of each window along an axis, the elements that count: those at 0 … extent − 1, where the
+/// first window begins at −before. They are the taps from ⌈(before − start) / dilation⌉ to ⌊(extent − 1 +
+/// before − start) / dilation⌋.
+Result<NodeId> counts_along(GraphBuilder& b, std::int64_t results, std::int64_t kernel, std::int64_t stride,
+                            std::int64_t dilation, std::int64_t before, std::int64_t extent) {
+  const auto step = static_cast<double>(dilation);
+  const Term start = Term(b, b.iota(ElementType::i64, {results}, 0)) * static_cast<double>(stride);
+  const Term from_first = start * -1 + static_cast<double>(before);
+  const Term first = (from_first + (step - 1)).binary(Primitive::floor_div, step).binary(Primitive::max, 0);
+  const Term last = (from_first + static_cast<double>(extent - 1))
+                        .binary(Primitive::floor_div, step)
+                        .binary(Primitive::min, static_cast<double>(kernel - 1));
+  return (last - first + 1).binary(Primitive::max, 0).node();
+}
+
+/// [spatial…], of the given type: of each window, the elements that count.
 Result<NodeId> counts(GraphBuilder& b, const Extents& results, const Extents& kernel,
-                      const WindowOptions& options, const Extents& before, const Extents& extents) {
-  NodeId total = b.scalar(ElementType::f32, 1);
+                      const WindowOptions& options, const Extents& before, const Extents& extents,
+                      ElementType element) {
+  NodeId total = b.scalar(ElementType::i64, 1);
   for (std::size_t i = 0; i < results.size(); ++i) {
-    std::vector<float> along;
-    for (std::int64_t window = 0; window < results[i]; ++window) {
-      float count = 0;
-      for (std::int64_t tap = 0; tap < kernel[i]; ++tap) {
-        const std::int64_t at = window * options.strides[i] + tap * options.dilations[i] - before[i];
-        count += at >= 0 && at < extents[i] ? 1.0f : 0.0f;
-      }
-      along.push_back(count);
-    }
+    HALYARD_ASSIGN(NodeId along, counts_along(b, results[i], kernel[i], options.strides[i],
+                                              options.dilations[i], before[i], extents[i]));
     Extents line(results.size(), 1);
     line[i] = results[i];
-    HALYARD_ASSIGN(HostTensor values, HostTensor::from_values<float>(Shape(line), along));
-    HALYARD_ASSIGN(total, b.binary(Primitive::mul, total, b.constant(std::move(values))));
+    HALYARD_ASSIGN(along, b.reshape(along, line));
+    HALYARD_ASSIGN(total, b.binary(Primitive::mul, total, along));
   }
-  return total;
+  return b.cast(total, element);
 }
 
 }  // namespace
@@ -236,8 +245,7 @@ Result<NodeId> average_pool(GraphBuilder& b, NodeId x, Extents kernel, const Win
   Extents axes(kernel.size());
   std::iota(axes.begin(), axes.end(), static_cast<std::int64_t>(from.rank()));
   HALYARD_ASSIGN(NodeId sum, b.reduce(Primitive::reduce_sum, windows, axes));
-  HALYARD_ASSIGN(NodeId divisor, counts(b, results, kernel, complete, first, counted));
-  HALYARD_ASSIGN(divisor, b.cast(divisor, wide));
+  HALYARD_ASSIGN(NodeId divisor, counts(b, results, kernel, complete, first, counted, wide));
   HALYARD_ASSIGN(NodeId mean, b.binary(Primitive::div, sum, divisor));
   return b.cast(mean, element);
 }

@@ -8,6 +8,9 @@
 namespace halyard::ops {
 namespace {
 
+/// Of the result: its places and weights are constants of the graph.
+constexpr std::int64_t largest_extent = std::int64_t{1} << 24;
+
 /// For each element of the result, the operand's elements it is made of, in ascending order, and their
 /// weights.
 struct Taps {
@@ -112,7 +115,8 @@ Result<NodeId> resize(GraphBuilder& b, NodeId x, std::int64_t axis, std::int64_t
   const std::int64_t old = from[static_cast<std::size_t>(axis)];
   const ElementType element = b.element(x), wide = accumulator(element);
   const bool moves_only = options.interpolation == Interpolation::nearest;
-  if (extent < 0 || (old == 0 && extent > 0) || (!moves_only && !is_float(element)) || !(options.scale >= 0))
+  if (extent < 0 || extent > largest_extent || (old == 0 && extent > 0) ||
+      (!moves_only && !is_float(element)) || !(options.scale >= 0))
     return fail(ErrorCode::invalid_argument,
                 fmt::format("resize: axis {} of {} to {} elements, scale {}", axis, b.node(x).type().text(),
                             extent, options.scale));

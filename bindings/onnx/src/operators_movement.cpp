@@ -272,9 +272,9 @@ Results tile(ImportContext& c) {
       return fail(ErrorCode::corrupt_data, fmt::format("{} repeats", repeats[i]));
     apart.insert(apart.end(), {1, extent});
     repeated.insert(repeated.end(), {repeats[i], extent});
-    joined.push_back(repeats[i] * extent);
   }
   HALYARD_ASSIGN(ops::Shape shape, ops::Shape::create(repeated));
+  for (std::size_t i = 0; i < repeats.size(); ++i) joined.push_back(repeats[i] * apart[2 * i + 1]);
   HALYARD_ASSIGN(NodeId x, c.builder.reshape(*c.operands[0], apart));
   HALYARD_ASSIGN(x, c.builder.broadcast(x, shape));
   return one(c.builder.reshape(x, joined));
@@ -284,6 +284,7 @@ Results tile(ImportContext& c) {
 Result<std::int64_t> block_of(ImportContext& c, bool splits_channels) {
   HALYARD_ASSIGN(std::int64_t block, c.attributes.integer("blocksize", 0));
   const bool fits = c.rank(0) == 4 && block >= 1 && block < 1 << 15 &&
+                    c.shape(0)[2] < std::int64_t{1} << 32 && c.shape(0)[3] < std::int64_t{1} << 32 &&
                     (splits_channels ? c.shape(0)[1] % (block * block) == 0
                                      : c.shape(0)[2] % block == 0 && c.shape(0)[3] % block == 0);
   if (fits) return block;

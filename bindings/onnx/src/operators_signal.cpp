@@ -16,7 +16,7 @@ using Results = Result<std::vector<NodeId>>;
 using Extents = std::vector<std::int64_t>;
 
 /// More would be a larger matrix than anybody means.
-constexpr std::int64_t longest = 1 << 14;
+constexpr std::int64_t longest = 1 << 11;
 
 Result<NodeId> constant(ImportContext& c, const ops::Shape& shape, const std::vector<double>& values,
                         ElementType element = ElementType::f32) {
@@ -61,6 +61,8 @@ Results blackman_window(ImportContext& c) {
 /// are real ones alone or real and imaginary ones.
 Result<NodeId> transformed(ImportContext& c, NodeId x, std::int64_t results, bool inverse) {
   const ops::Shape shape = c.builder.shape(x);
+  if (!is_float(c.builder.element(x)))
+    return fail(ErrorCode::corrupt_data, fmt::format("a transform of {}", c.builder.node(x).type().text()));
   const std::size_t rank = shape.rank();
   const std::int64_t n = shape[rank - 2], parts = shape[rank - 1];
   std::vector<double> matrix;  // [n, parts, results, 2]
@@ -133,7 +135,7 @@ Results mel_weight_matrix(ImportContext& c) {
   HALYARD_ASSIGN(std::int64_t rate, c.known_integer(2, 0));
   HALYARD_ASSIGN(double lower, c.known_number(3, 0));
   HALYARD_ASSIGN(double upper, c.known_number(4, 0));
-  const std::int64_t spectrum = length / 2 + 1;
+  const std::int64_t spectrum = length / 2 + 1;  // both at most `longest`
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double low = mel(lower), step = (mel(upper) - low) / static_cast<double>(bins + 2);
   Extents edges;

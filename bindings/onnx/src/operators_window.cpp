@@ -40,14 +40,14 @@ Results convolution(ImportContext& c) {
 }
 
 /// i32, less a zero point (a scalar, or a vector over axis `axis` of the operand).
-Term centred(ImportContext& c, std::size_t number, std::size_t zero_point, std::int64_t axis) {
+Term centred(ImportContext& c, std::size_t number, std::size_t zero_point, std::size_t axis) {
   const Term x = c.term(number).cast(ElementType::i32);
   if (!c.has(zero_point)) return x;
   const Term zero = c.term(zero_point).cast(ElementType::i32);
   if (c.shape(zero_point).count() == 1)
     return x - zero.then([&](NodeId id) { return c.builder.reshape(id, {}); });
-  Extents shape(c.rank(number), 1);
-  shape[static_cast<std::size_t>(axis)] = c.shape(zero_point).count();
+  Extents shape(std::max(c.rank(number), axis + 1), 1);
+  shape[axis] = c.shape(zero_point).count();
   return x - zero.then([&](NodeId id) { return c.builder.reshape(id, shape); });
 }
 
@@ -69,8 +69,8 @@ Results quantized_convolution(ImportContext& c) {
   for (std::size_t i = 3; i < 8; ++i) {
     HALYARD_TRY(c.operand(i));
   }
-  const Term sum(c.builder, integer_convolution(c, centred(c, 0, 2, 0), centred(c, 3, 5, 0), 3));
-  const Term biased = sum.then([&](NodeId id) { return with_bias(c, id, 8); });
+  HALYARD_ASSIGN(NodeId sum, integer_convolution(c, centred(c, 0, 2, 0), centred(c, 3, 5, 0), 3));
+  const Term biased = Term(c.builder, sum).then([&](NodeId id) { return with_bias(c, id, 8); });
   Extents per_channel(c.rank(0), 1);
   per_channel[1] = -1;
   const Term scale = c.shape(4).count() == 1
@@ -86,11 +86,15 @@ Results transposed_convolution(ImportContext& c) {
   HALYARD_ASSIGN(Extents more, c.attributes.integers("output_padding"));
   HALYARD_ASSIGN(Extents wanted, c.attributes.integers("output_shape"));
   if (more.empty()) more.assign(window.kernel.size(), 0);
-  if (wanted.size() > window.kernel.size()) wanted.erase(wanted.begin(), wanted.begin() + 2);
+  if (wanted.size() == window.kernel.size() + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (more.size() != window.kernel.size() || (!wanted.empty() && wanted.size() != more.size()))
     return fail(ErrorCode::corrupt_data, "output_padding and output_shape need an entry per spatial axis");
   const bool same = window.automatic == AutoPad::same_upper || window.automatic == AutoPad::same_lower;
   for (std::size_t i = 0; i < more.size(); ++i) {
+    if (more[i] < 0 || more[i] > largest_window ||
+        (!wanted.empty() && (wanted[i] < 0 || wanted[i] > largest_window)))
+      return fail(ErrorCode::corrupt_data, fmt::format("output_padding [{}], output_shape [{}]",
+                                                       fmt::join(more, ", "), fmt::join(wanted, ", ")));
     const std::int64_t extent = c.shape(0)[2 + i], stride = window.options.strides[i];
     const std::int64_t reach = (window.kernel[i] - 1) * window.options.dilations[i] + 1;
     if (wanted.empty() && !same) continue;

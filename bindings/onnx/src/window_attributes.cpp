@@ -8,12 +8,9 @@
 namespace halyard::onnx {
 namespace {
 
-/// No window or padding is larger: sums of several stay far from overflow.
-constexpr std::int64_t largest = std::int64_t{1} << 40;
-
 bool is_in(const std::vector<std::int64_t>& list, std::size_t count, std::int64_t least) {
   return list.size() == count && std::all_of(list.begin(), list.end(), [&](std::int64_t each) {
-           return each >= least && each <= largest;
+           return each >= least && each <= largest_window;
          });
 }
 
@@ -40,7 +37,8 @@ Result<WindowAttributes> WindowAttributes::read(const ImportContext& c, std::vec
   HALYARD_ASSIGN(std::string automatic, c.attributes.text("auto_pad", "NOTSET"));
   HALYARD_ASSIGN(window.automatic, parse_auto_pad(automatic));
   HALYARD_ASSIGN(std::int64_t rounds_up, c.attributes.integer("ceil_mode", 0));
-  if (count == 0 || !is_in(kernel, count, 1) || !is_in(window.options.strides, count, 1) ||
+  if (count == 0 || !is_in({shape.vector().begin() + 2, shape.vector().end()}, count, 0) ||
+      !is_in(kernel, count, 1) || !is_in(window.options.strides, count, 1) ||
       !is_in(window.options.dilations, count, 1) || !is_in(pads, 2 * count, 0))
     return fail(ErrorCode::corrupt_data,
                 fmt::format("kernel [{}], strides [{}], dilations [{}] and pads [{}] do not fit {}",

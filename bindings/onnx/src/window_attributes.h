@@ -6,6 +6,9 @@
 
 namespace halyard::onnx {
 
+/// No window, padding or spatial axis is larger: products of two stay far from overflow.
+inline constexpr std::int64_t largest_window = (std::int64_t{1} << 31) - 1;
+
 enum class AutoPad : std::uint8_t { given, valid, same_upper, same_lower };
 
 /// The attributes that convolutions and pooling share, every list at its full length.

@@ -23,7 +23,8 @@ constexpr int i64 = ::onnx::TensorProto::INT64;
 /// A folder of a node test, removed at the end.
 class Folder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("halyard-node-test-" + std::to_string(getpid()))) {
+  Folder()
+      : path_(std::filesystem::temp_directory_path() / ("halyard-node-test-" + std::to_string(getpid()))) {
     std::filesystem::create_directories(path_ / "test_data_set_0");
   }
   ~Folder() { std::filesystem::remove_all(path_); }
@@ -90,7 +91,8 @@ TEST_CASE("an input is given a shape or a value, and not both") {
   auto model = writer.parse();
   REQUIRE(model.has_value());
   const auto twice = ops::HostTensor::from_values<std::int64_t>({1}, std::vector<std::int64_t>{2}).value();
-  const auto message = [&](const halyard::onnx::InputShapes& shapes, const halyard::onnx::FixedInputs& fixed) {
+  const auto message = [&](const halyard::onnx::InputShapes& shapes,
+                           const halyard::onnx::FixedInputs& fixed) {
     auto graph = model->graph(shapes, fixed);
     return graph ? std::string() : graph.error().message;
   };
@@ -99,7 +101,8 @@ TEST_CASE("an input is given a shape or a value, and not both") {
   CHECK(message({{"x", {2}}}, {}) == "onnx: input 'repeats: i64[1]' is given neither a shape nor a value");
   CHECK(message({{"x", {2}}, {"repeats", {1}}}, {{"repeats", twice}}) ==
         "onnx: input 'repeats: i64[1]' is given both a shape and a value");
-  CHECK(message({{"repeats", {1}}}, {{"x", twice}}) == "onnx: input 'x: f32[2]' is given a value of type i64");
+  CHECK(message({{"repeats", {1}}}, {{"x", twice}}) ==
+        "onnx: input 'x: f32[2]' is given a value of type i64");
 }
 
 TEST_CASE("the page names the operators that are read, and no others") {

@@ -57,7 +57,7 @@ struct ResizeOptions {
   double scale = 0;
 };
 /// x with `extent` elements along `axis`. Places and weights are computed in f64 when the graph is made, and
-/// rounded once to x's type, so they are the same on every device.
+/// rounded once to x's type, so they are the same on every device. At most 2^24 elements.
 Result<NodeId> resize(GraphBuilder&, NodeId x, std::int64_t axis, std::int64_t extent,
                       const ResizeOptions& options = {});
 
