@@ -160,13 +160,14 @@ double extreme_error(const ops::Node& node, const HostTensor& operand, const Pos
   return got == best && std::signbit(got) == std::signbit(best) ? 0 : wrong;
 }
 
+/// `start` is what a sum begins with: reductions add to +0, scans to nothing (to −0).
 double float_reduction_error(const ops::Node& node, const HostTensor& operand, const Position& position,
                              const Scalar& result, const Allowance& allowance,
-                             std::optional<std::int64_t> depth = std::nullopt) {
+                             std::optional<std::int64_t> depth = std::nullopt, double start = 0.0) {
   if (node.primitive == Primitive::reduce_min || node.primitive == Primitive::reduce_max)
     return extreme_error(node, operand, position, result);
   const bool product = node.primitive == Primitive::reduce_prod;
-  Accumulated sum{Real(product ? 1 : 0), Real(0), 0};
+  Accumulated sum{Real(product ? 1 : start), Real(0), 0};
   std::int64_t count = 0;
   for_reduced(node, operand, position, [&](const Scalar& element) {
     const Real term(element.number());
@@ -317,7 +318,8 @@ double scan_error(const ops::Node& node, const HostTensor& operand, const Positi
   reduction.primitive = reduction_of(node.primitive);
   reduction.attributes.axes = {0};
   if (!is_float(operand.element())) return integer_reduction_error(reduction, row, {}, result);
-  return float_reduction_error(reduction, row, {}, result, allowance, scan_depth(operand.shape()[axis]));
+  return float_reduction_error(reduction, row, {}, result, allowance, scan_depth(operand.shape()[axis]),
+                               count > 0 ? -0.0 : 0.0);
 }
 
 /// The base's element and the updates for it, judged as their reduction but for the depth, which counts all

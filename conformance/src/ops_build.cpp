@@ -203,6 +203,7 @@ Values parse_values(std::string_view text) {
   if (text == "small") return Values::small;
   if (text == "special") return Values::special;
   if (text == "all") return Values::all;
+  if (text == "minus-zero") return Values::minus_zero;
   return Values::ordinary;
 }
 

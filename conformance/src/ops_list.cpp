@@ -89,6 +89,7 @@ void list_reduction(List& list) {
     list.add(element, {33, 7}, "axes0", "small", to);
   }
   const ElementType element = list.main_element();
+  for (const char* form : {"axes0", "axes1"}) list.add(element, {5, 3}, form, "minus-zero", to);
   if (argument) list.add(element, {129}, "axes0", values, ElementType::i32);
   for (const Extents& shape :
        {Extents{1}, Extents{127}, Extents{129}, Extents{4095}, Extents{4097}, Extents{9001}})
@@ -119,6 +120,8 @@ void list_contraction(List& list) {
         Extents{3, 17, 33, 9}, Extents{2, 3, 8, 16, 8}, Extents{1, 2, 31, 1, 31}})
     for (const char* values : {"moderate", "small"}) list.add(element, shape, "plain", values);
   for (std::string_view view : views) list.add(element, {2, 33, 65, 17}, std::string(view), "moderate");
+  for (const Extents& shape : {Extents{3, 2, 5}, Extents{5, 16, 9}, Extents{1, 600, 3}})
+    list.add(element, shape, "plain", "minus-zero");
 }
 
 void list_scan(List& list) {
@@ -126,6 +129,7 @@ void list_scan(List& list) {
   for (ElementType element : list.elements()) list.add(element, {5, 37}, "axes1", "small");
   const ElementType element = list.main_element();
   for (std::int64_t extent : {0, 1, 15, 16, 17, 255, 257, 1000}) list.add(element, {extent}, "axes0", values);
+  list.add(element, {37}, "axes0", "minus-zero");
   for (const char* form :
        {"axes0", "axes1", "axes0-exclusive", "axes1-exclusive", "axes1-reversed", "axes0-transposed"})
     list.add(element, {37, 21}, form, values);

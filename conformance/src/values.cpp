@@ -121,6 +121,8 @@ Result<HostTensor> make_values(ElementType element, const ops::Shape& shape, Val
     std::uint64_t bits = 0;
     if (values == Values::special)
       bits = special[static_cast<std::size_t>((i / stride) % count)];
+    else if (values == Values::minus_zero)
+      bits = bits_of(element, operand == 0 ? -0.0 : 1.0);
     else if (values == Values::all)
       bits = static_cast<std::uint64_t>(i) & 0xffff;
     else

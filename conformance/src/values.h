@@ -26,12 +26,13 @@ class Random {
 };
 
 enum class Values : std::uint8_t {
-  ordinary,  ///< floats of both signs around 1, and some of any magnitude; any integers; booleans
-  moderate,  ///< floats in [−2, 2): for long sums
-  factors,   ///< floats of both signs, of magnitudes around 1: long products neither overflow nor vanish
-  small,     ///< integers in [−3, 3] (unsigned [0, 3]): sums of them are exact in every type
-  special,   ///< zeros, infinities, NaN, extremes, halves, powers of two, and neighbours of those
-  all,       ///< every bit pattern in turn (16-bit types)
+  ordinary,    ///< floats of both signs around 1, and some of any magnitude; any integers; booleans
+  moderate,    ///< floats in [−2, 2): for long sums
+  factors,     ///< floats of both signs, of magnitudes around 1: long products neither overflow nor vanish
+  small,       ///< integers in [−3, 3] (unsigned [0, 3]): sums of them are exact in every type
+  special,     ///< zeros, infinities, NaN, extremes, halves, powers of two, and neighbours of those
+  minus_zero,  ///< −0 in the first operand, 1 in all others: sums and products of nothing but −0
+  all,         ///< every bit pattern in turn (16-bit types)
 };
 
 /// Fills a new tensor. `operand` and `operands` spread the special values, so that operand i of n takes every

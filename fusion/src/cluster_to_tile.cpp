@@ -88,10 +88,18 @@ class Translator {
   std::uint32_t operand(NodeId id, bool written);
   void access(const IndexExpression& address, Access& access, AccessBinding& numbers) const;
 
-  Tile number(std::int64_t value) {
-    return builder_.constant_bits(ElementType::i64, static_cast<std::uint64_t>(value));
+  Tile number(std::int64_t value, ElementType type = ElementType::i64) {
+    return builder_.constant_bits(type, static_cast<std::uint64_t>(value));
   }
-  Tile index_value(const IndexExpression& expression);
+  ElementType index_type(const IndexExpression& expression) const;
+  /// The expression as a value of an integer type that holds it.
+  Tile index_value(const IndexExpression& expression, ElementType type = ElementType::i64);
+  /// A comparison of an index with a number, in the narrower type where that holds both: cheaper, and
+  /// Mesa 22.3.6 compares wrongly what was widened to 64 bits (docs/software_drivers.md).
+  Tile compared(Primitive comparison, const IndexExpression& index, std::int64_t with) {
+    const ElementType type = index_type(index);
+    return builder_.elementwise(comparison, {index_value(index, type), number(with, type)});
+  }
   Tile spread(Tile made, AxisSet axes);
   Tile added_to_zero(Tile made);
   Tile both(Tile a, Tile b) {
@@ -210,18 +218,36 @@ Tile Translator::load(NodeId id, const IndexExpression& address, Tile mask) {
   return builder_.load(operand(id, false), std::move(terms), std::move(numbers), mask);
 }
 
-Tile Translator::index_value(const IndexExpression& expression) {
+/// i32 if neither the expression nor any step on the way to it leaves that, else i64.
+ElementType Translator::index_type(const IndexExpression& expression) const {
+  constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max() / 2;
+  std::int64_t reach = std::min(std::abs(expression.constant), limit);
+  for (const IndexPart& part : expression.parts) {
+    const std::int64_t source = part.axis           ? axis_extents_[index(*part.axis)]
+                                : part.divisor == 1 ? part.count
+                                                    : limit;
+    const std::int64_t factor = std::abs(part.coefficient);
+    if (source >= limit || factor >= limit || (factor > 0 && part.count > (limit - reach) / factor))
+      return ElementType::i64;
+    reach += factor * part.count;
+  }
+  return reach < limit ? ElementType::i32 : ElementType::i64;
+}
+
+Tile Translator::index_value(const IndexExpression& expression, ElementType type) {
   Tile total{};
   for (const IndexPart& part : expression.parts) {
     Tile term = part.axis ? builder_.position(*part.axis) : Tile{&builder_, part.value};
-    if (part.divisor != 1) term = builder_.elementwise(Primitive::div, {term, number(part.divisor)});
-    if (part.modulus != 0) term = builder_.elementwise(Primitive::rem, {term, number(part.modulus)});
-    if (part.coefficient != 1) term = builder_.elementwise(Primitive::mul, {term, number(part.coefficient)});
+    if (builder_.type(term) != type) term = builder_.elementwise(Primitive::cast, {term}, type);
+    if (part.divisor != 1) term = builder_.elementwise(Primitive::div, {term, number(part.divisor, type)});
+    if (part.modulus != 0) term = builder_.elementwise(Primitive::rem, {term, number(part.modulus, type)});
+    if (part.coefficient != 1)
+      term = builder_.elementwise(Primitive::mul, {term, number(part.coefficient, type)});
     total = total.builder ? builder_.elementwise(Primitive::add, {total, term}) : term;
   }
-  if (!total.builder) return number(expression.constant);
+  if (!total.builder) return number(expression.constant, type);
   if (expression.constant == 0) return total;
-  return builder_.elementwise(Primitive::add, {total, number(expression.constant)});
+  return builder_.elementwise(Primitive::add, {total, number(expression.constant, type)});
 }
 
 Result<Tile> Translator::value(NodeId id, const Position& position, Tile mask) {
@@ -237,9 +263,9 @@ Result<Tile> Translator::expand(NodeId id, const Position& position, Tile mask) 
   const ops::Node& source = node(id);
   if (source.primitive == Primitive::iota) {
     auto axis = static_cast<std::size_t>(source.attributes.axes.empty() ? 0 : source.attributes.axes[0]);
-    Tile at = index_value(position[axis]);
-    return source.element == ElementType::i64 ? at
-                                              : builder_.elementwise(Primitive::cast, {at}, source.element);
+    Tile at = index_value(position[axis], index_type(position[axis]));
+    return builder_.type(at) == source.element ? at
+                                               : builder_.elementwise(Primitive::cast, {at}, source.element);
   }
   if (is_uniform_constant(source)) return builder_.constant_bits(source.element, source.value->bits_at(0));
   if (is_external(id) || is_source(source.primitive))
@@ -462,10 +488,8 @@ Result<Tile> Translator::pad(NodeId id, const Position& position, Tile mask) {
   for (std::size_t i = 0; i < from.rank(); ++i) {
     inner[i] = shift(position[i], -source.attributes.starts[i]);
     auto [low, high] = bounds(inner[i]);
-    if (low < 0)
-      inside = both(inside, builder_.elementwise(Primitive::ge, {index_value(inner[i]), number(0)}));
-    if (high >= from[i])
-      inside = both(inside, builder_.elementwise(Primitive::lt, {index_value(inner[i]), number(from[i])}));
+    if (low < 0) inside = both(inside, compared(Primitive::ge, inner[i], 0));
+    if (high >= from[i]) inside = both(inside, compared(Primitive::lt, inner[i], from[i]));
   }
   if (!inside.builder) return value(operand, inner, mask);
   HALYARD_ASSIGN(Tile made, value(operand, inner, both(mask, inside)));
@@ -476,7 +500,6 @@ Result<Tile> Translator::pad(NodeId id, const Position& position, Tile mask) {
 Result<Tile> Translator::concat(NodeId id, const Position& position, Tile mask) {
   const ops::Node& source = node(id);
   auto axis = static_cast<std::size_t>(source.attributes.axes[0]);
-  Tile where = index_value(position[axis]);
   std::int64_t begin = source.shape[axis];
   Tile result{};
   for (std::size_t i = source.operands.size(); i-- > 0;) {
@@ -486,8 +509,8 @@ Result<Tile> Translator::concat(NodeId id, const Position& position, Tile mask) 
     begin -= extent;
     if (extent == 0) continue;
     Tile from_begin{}, before_end{};
-    if (begin > 0) from_begin = builder_.elementwise(Primitive::ge, {where, number(begin)});
-    if (end < source.shape[axis]) before_end = builder_.elementwise(Primitive::lt, {where, number(end)});
+    if (begin > 0) from_begin = compared(Primitive::ge, position[axis], begin);
+    if (end < source.shape[axis]) before_end = compared(Primitive::lt, position[axis], end);
     Position inner = position;
     inner[axis] = shift(position[axis], -begin);
     HALYARD_ASSIGN(Tile made, value(operand, inner, both(mask, both(from_begin, before_end))));

@@ -39,6 +39,13 @@ ValueId Lowering::combine(Reduction reduction, ValueId accumulated, ValueId elem
                      builder.type(accumulated).element);
 }
 
+ValueId Lowering::from_zero(ValueId sum) {
+  const program::Type type = builder.type(sum);
+  if (!is_float(type.element) || profile.model == ExecutionModel::tasks) return sum;
+  const ValueId zero = builder.constant(type, 0.0);
+  return builder.select(builder.compare(program::Op::eq, sum, zero), zero, sum);
+}
+
 ValueId Lowering::fold(Reduction reduction, std::vector<ValueId> vectors, std::uint32_t team) {
   for (std::size_t half = vectors.size() / 2; half > 0; half /= 2) {
     for (std::size_t i = 0; i < half; ++i) vectors[i] = combine(reduction, vectors[i], vectors[i + half]);

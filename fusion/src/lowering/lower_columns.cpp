@@ -143,7 +143,9 @@ void ColumnLowering::finish_pass(std::vector<Frame>& frames, const ReductionPass
         frame.know(reduction, b_.cast(ElementType::i64, position));
         next += 2;
       } else {
-        frame.know(reduction, l_.convert(state[next++], l_.value(reduction).type));
+        const ValueId total = state[next++];
+        const bool is_sum = l_.value(reduction).reduction == Reduction::sum;
+        frame.know(reduction, l_.convert(is_sum ? l_.from_zero(total) : total, l_.value(reduction).type));
       }
     }
 }

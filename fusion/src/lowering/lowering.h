@@ -131,6 +131,9 @@ class Lowering {
   ValueId identity(Reduction reduction, ElementType accumulator, std::uint16_t lanes);
   /// Merges an element into an accumulator, both in the accumulator's type. Not for argmax and argmin.
   ValueId combine(Reduction reduction, ValueId accumulated, ValueId element);
+  /// A sum of rounded terms that started at +0, which is never −0: said once more on devices of lanes, for
+  /// where the loop is unrolled a compiler may drop the addition of that constant 0, as lavapipe's does.
+  ValueId from_zero(ValueId sum);
   /// Folds lanes by halving: first whole vectors (vector i with vector i + half; their number is a power of
   /// two), then, if `team` > 1, the lanes of the subgroup by shuffles (team/2 … 1), then the lanes within the
   /// vector. Logical lane (v * team + hardware lane) * width + i is lane i of vectors[v]. Every lane of the

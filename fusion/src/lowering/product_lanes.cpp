@@ -37,7 +37,7 @@ class LaneProduct {
     if (block_.unroll_k > 1) place_lane_rows();
     place_columns();
     build_.comment("sums over k of this tile, every lane its own columns");
-    Tile sums = one_chunk_ ? chains(l_.literal(0), depth_count_) : all_chunks();
+    Tile sums = one_chunk_ ? chain(l_.literal(0), depth_count_) : all_chunks();
     build_.comment("what follows the product, and the stores");
     finish(sums);
   }
@@ -97,13 +97,21 @@ class LaneProduct {
                      filled(is_float(product_.accumulator) ? -0.0 : 0),
                      [&](ValueId chunk, std::span<const ValueId> totals) {
                        ValueId first = l_.mul(chunk, dot_chunk);
-                       Tile sums = chains(first, l_.min(l_.literal(dot_chunk), l_.sub(depth_count_, first)));
+                       Tile sums = chain(first, l_.min(l_.literal(dot_chunk), l_.sub(depth_count_, first)));
                        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = build_.add(totals[i], sums[i]);
                        return sums;
                      });
   }
 
-  Tile chains(ValueId first, ValueId depth) {
+  /// Fused multiply-adds may underflow to -0, rounded products added up from +0 may not.
+  Tile chain(ValueId first, ValueId depth) {
+    Tile sums = steps_from_zero(first, depth);
+    if (!l_.numeric.fused_fma)
+      for (ValueId& sum : sums) sum = l_.from_zero(sum);
+    return sums;
+  }
+
+  Tile steps_from_zero(ValueId first, ValueId depth) {
     Tile sums = filled(0);
     if (block_.unroll_k > 1)
       return l_.repeat(l_.div(depth, l_.literal(block_.unroll_k)), sums,
