@@ -204,6 +204,7 @@ Values parse_values(std::string_view text) {
   if (text == "special") return Values::special;
   if (text == "all") return Values::all;
   if (text == "minus-zero") return Values::minus_zero;
+  if (text == "sparse") return Values::sparse;
   return Values::ordinary;
 }
 
@@ -305,6 +306,16 @@ Result<NodeId> build_elementwise(const OpsCase& c, const Form& form, Operands& o
   return operands.builder().graph().append(c.primitive, ids, attributes);
 }
 
+/// Indices, from both ends, of elements of a vector that `Values::sparse` touches.
+Result<HostTensor> touched_indices(ElementType element, std::int64_t extent, Random& random) {
+  HALYARD_ASSIGN(HostTensor tensor, HostTensor::allocate(element, Shape{11}));
+  for (std::int64_t i = 0; i < tensor.count(); ++i) {
+    const std::int64_t from_end = -1 - sparse_step * random.below(extent / sparse_step + 1);
+    tensor.set_bits_at(i, static_cast<std::uint64_t>(i % 2 == 0 ? from_end + extent : from_end));
+  }
+  return tensor;
+}
+
 /// Fewer updates than rows and, for short axes, more: some rows have none, others several.
 Result<NodeId> build_scatter(const OpsCase& c, const Form& form, Operands& operands, Random& random) {
   const auto axis = static_cast<std::size_t>(first_axis(form));
@@ -344,7 +355,9 @@ Result<NodeId> build_other(const OpsCase& c, const Form& form, Operands& operand
   if (c.primitive == Primitive::take) {
     attributes.element.reset();
     const std::int64_t extent = c.shape[static_cast<std::size_t>(first_axis(form))];
-    HALYARD_ASSIGN(HostTensor at, indices(c.to.value_or(ElementType::i64), Shape{11}, extent, random));
+    const ElementType index_type = c.to.value_or(ElementType::i64);
+    HALYARD_ASSIGN(HostTensor at, c.values == "sparse" ? touched_indices(index_type, extent, random)
+                                                       : indices(index_type, Shape{11}, extent, random));
     HALYARD_ASSIGN(NodeId index, operands.add(std::move(at)));
     return graph.append(c.primitive, {x, index}, attributes);
   }

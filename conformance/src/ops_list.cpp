@@ -73,6 +73,8 @@ void list_elementwise(List& list) {
   if (primitive != Primitive::add && primitive != Primitive::exp && primitive != Primitive::select) return;
   for (std::int64_t extent : {7, 8, 9, 31, 32, 33, 63, 64, 65, 128, 4099, 70001})
     list.add(element, {extent}, "plain", "ordinary");
+  // More than 65,535 workgroups of 256.
+  if (primitive == Primitive::select) list.add(ElementType::u8, {20'000'003}, "plain", "ordinary");
   for (std::string_view view : views) list.add(element, {3, 5, 7, 4}, std::string(view), "ordinary");
 }
 
@@ -180,12 +182,20 @@ void list_movement(List& list) {
   }
   for (std::string_view view : views)
     list.add(element, {33, 7}, along ? "axes1-" + std::string(view) : std::string(view), "ordinary", to);
-  if (primitive == Primitive::take) list.add(element, {33, 7}, "axes0", "ordinary", ElementType::i32);
+  if (primitive != Primitive::take) return;
+  list.add(element, {33, 7}, "axes0", "ordinary", ElementType::i32);
+  // More than 2^31 elements, and more than 2^31 bytes of fewer.
+  list.add(ElementType::u8, {(std::int64_t{1} << 31) + 7}, "axes0", "sparse", to);
+  for (const char* form : {"axes0", "axes1"}) list.add(ElementType::u8, {65537, 32771}, form, "sparse", to);
+  list.add(ElementType::i32, {(std::int64_t{1} << 29) + 7}, "axes0", "sparse", ElementType::i32);
 }
 
 }  // namespace
 
 namespace {
+
+/// Elements of a case in the fast part.
+constexpr std::int64_t largest_fast = 1 << 20;
 
 /// The first case of each element type (of scans, sorts and scatters, which are many kernels: of the first
 /// type alone), and one in sixteen of the others, by a hash of their names.
@@ -194,7 +204,9 @@ void mark_fast(const ops::PrimitiveRow& row, std::vector<OpsCase>& cases) {
   const bool is_many_kernels = row.kind == Kind::scan || row.kind == Kind::sort || row.kind == Kind::scatter;
   for (OpsCase& each : cases) {
     const bool first = seen.insert(each.element).second && (!is_many_kernels || seen.size() == 1);
-    each.fast = first || seed_of(each.name(), 0) % 16 == 0;
+    std::int64_t count = 1;
+    for (std::int64_t extent : each.shape) count *= extent;
+    each.fast = (first || seed_of(each.name(), 0) % 16 == 0) && count <= largest_fast;
   }
 }
 

@@ -113,6 +113,11 @@ std::int64_t special_count(ElementType element) {
 Result<HostTensor> make_values(ElementType element, const ops::Shape& shape, Values values, int operand,
                                Random& random, bool avoid_subnormals) {
   HALYARD_ASSIGN(HostTensor tensor, HostTensor::allocate(element, shape));
+  if (values == Values::sparse) {
+    for (std::int64_t i = tensor.count() - 1; i >= 0; i -= sparse_step)
+      tensor.set_bits_at(i, random_bits(element, Values::ordinary, random));
+    return tensor;
+  }
   const std::vector<std::uint64_t> special = special_values(element);
   const auto count = static_cast<std::int64_t>(special.size());
   std::int64_t stride = 1;

@@ -32,8 +32,12 @@ enum class Values : std::uint8_t {
   small,       ///< integers in [−3, 3] (unsigned [0, 3]): sums of them are exact in every type
   special,     ///< zeros, infinities, NaN, extremes, halves, powers of two, and neighbours of those
   minus_zero,  ///< −0 in the first operand, 1 in all others: sums and products of nothing but −0
-  all,         ///< every bit pattern in turn (16-bit types)
+  sparse,  ///< zeros but for the last element and each `sparse_step`-th before it: for tensors of gigabytes
+  all,     ///< every bit pattern in turn (16-bit types)
 };
+
+/// A prime: what `sparse` touches falls on every row and column sooner or later.
+inline constexpr std::int64_t sparse_step = 65521;
 
 /// Fills a new tensor. `operand` and `operands` spread the special values, so that operand i of n takes every
 /// value against every value of the others.
