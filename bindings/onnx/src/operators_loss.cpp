@@ -31,7 +31,7 @@ Term negative_log_likelihood(ImportContext& c, const Term& log_probability, cons
   const Term own = c.has(2) ? at.then([&](NodeId id) { return c.builder.take(*c.operands[2], id, 0); })
                             : counts.cast(element);
   const Term weight = select(counts, own, 0);
-  const Term losses = -select(counts, picked, 0) * weight;
+  Term losses = -select(counts, picked, 0) * weight;
   if (reduction == "none") return losses;
   const Term sum = losses.reduce(Primitive::reduce_sum, {}, false);
   return reduction == "sum" ? sum : sum / weight.reduce(Primitive::reduce_sum, {}, false);

@@ -62,7 +62,7 @@ Results quantize_dynamically(ImportContext& c) {
 
 /// i32, less the zero point (of rows of the left operand or columns of the right one, if it is a vector).
 Result<Term> centred(ImportContext& c, std::size_t number, std::size_t zero_point, std::int64_t axis) {
-  const Term x = c.term(number).cast(ElementType::i32);
+  Term x = c.term(number).cast(ElementType::i32);
   if (!c.has(zero_point)) return x;
   HALYARD_ASSIGN(Term zero, along_axis(c, zero_point, axis, c.rank(number)));
   return x - zero.cast(ElementType::i32);

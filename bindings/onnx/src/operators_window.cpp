@@ -41,7 +41,7 @@ Results convolution(ImportContext& c) {
 
 /// i32, less a zero point (a scalar, or a vector over axis `axis` of the operand).
 Term centred(ImportContext& c, std::size_t number, std::size_t zero_point, std::size_t axis) {
-  const Term x = c.term(number).cast(ElementType::i32);
+  Term x = c.term(number).cast(ElementType::i32);
   if (!c.has(zero_point)) return x;
   const Term zero = c.term(zero_point).cast(ElementType::i32);
   if (c.shape(zero_point).count() == 1)
