@@ -1,9 +1,12 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <halyard/ops/graph_builder.h>
 #include <halyard/ops/host_tensor.h>
 #include <halyard/ops/reference.h>
 #include <initializer_list>
+#include <span>
+#include <string>
 #include <vector>
 
 /// Tensors for tests, made from numbers.
@@ -36,6 +39,22 @@ inline HostTensor run(Primitive primitive, std::vector<HostTensor> operands,
   auto result = evaluate_primitive(primitive, operands, attributes, numeric);
   REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().message));
   return *result;
+}
+
+/// What a composition makes of these tensors: `make(builder, ids of the inputs)` gives one node.
+template <class Make>
+HostTensor made_of(const std::vector<HostTensor>& inputs, const Make& make) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  std::vector<NodeId> ids;
+  for (const HostTensor& input : inputs)
+    ids.push_back(builder.input("x" + std::to_string(ids.size()), input.element(), input.shape()).value());
+  const Result<NodeId> result = make(builder, std::span<const NodeId>(ids));
+  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().message));
+  REQUIRE(graph.output(*result, "y").has_value());
+  auto values = evaluate(graph, inputs);
+  REQUIRE_MESSAGE(values.has_value(), (values ? std::string() : values.error().message));
+  return values->front();
 }
 
 template <class T>

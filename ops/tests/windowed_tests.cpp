@@ -9,21 +9,6 @@ namespace {
 using Ids = std::span<const NodeId>;
 using Extents = std::vector<std::int64_t>;
 
-HostTensor made_of(const std::vector<HostTensor>& inputs,
-                   const std::function<Result<NodeId>(GraphBuilder&, Ids)>& make) {
-  Graph graph;
-  GraphBuilder builder(graph);
-  std::vector<NodeId> ids;
-  for (const HostTensor& input : inputs)
-    ids.push_back(builder.input("x" + std::to_string(ids.size()), input.element(), input.shape()).value());
-  auto result = make(builder, ids);
-  REQUIRE_MESSAGE(result.has_value(), (result ? std::string() : result.error().message));
-  REQUIRE(graph.output(*result, "y").has_value());
-  auto values = evaluate(graph, inputs);
-  REQUIRE_MESSAGE(values.has_value(), (values ? std::string() : values.error().message));
-  return values->front();
-}
-
 std::string message_of(const Shape& shape, const std::function<Result<NodeId>(GraphBuilder&, NodeId)>& make) {
   Graph graph;
   GraphBuilder builder(graph);

@@ -9,10 +9,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using Results = Result<std::vector<NodeId>>;
-
 struct Named {
   NodeId id;
   std::string letters;  ///< one per axis

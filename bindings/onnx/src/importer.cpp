@@ -195,7 +195,7 @@ Status Importer::import_node(const ::onnx::NodeProto& node, std::size_t position
   return {};
 }
 
-Result<std::vector<ops::NodeId>> Importer::branch(const ::onnx::GraphProto& graph) {
+Results Importer::branch(const ::onnx::GraphProto& graph) {
   const std::map<std::string, ops::NodeId> outer = values_;
   const std::set<std::string_view> outer_used = used_;
   for (const auto& initializer : graph.initializer()) {

@@ -16,6 +16,14 @@
 
 namespace halyard::onnx {
 
+using ops::NodeId;
+using ops::Primitive;
+using ops::Term;
+using Axes = std::vector<std::int64_t>;
+using Extents = std::vector<std::int64_t>;
+/// What an operator's importer gives: a node per result.
+using Results = Result<std::vector<NodeId>>;
+
 class Importer;
 
 /// The attributes of one node, typed. A missing one gives the default; one of another type is `corrupt_data`.
@@ -48,12 +56,12 @@ struct ImportContext {
   const ::onnx::NodeProto& node;
   NodeAttributes attributes;
   std::int64_t opset;
-  std::vector<std::optional<ops::NodeId>> operands;  ///< empty for an omitted optional operand
+  std::vector<std::optional<NodeId>> operands;  ///< empty for an omitted optional operand
 
-  Result<ops::NodeId> operand(std::size_t number) const;
+  Result<NodeId> operand(std::size_t number) const;
   bool has(std::size_t number) const { return number < operands.size() && operands[number].has_value(); }
   /// Operand `number` for a formula.
-  ops::Term term(std::size_t number) const { return {builder, operand(number)}; }
+  Term term(std::size_t number) const { return {builder, operand(number)}; }
   ElementType element(std::size_t number) const { return builder.element(*operands[number]); }
   const ops::Shape& shape(std::size_t number) const { return builder.shape(*operands[number]); }
   std::size_t rank(std::size_t number) const { return shape(number).rank(); }
@@ -68,7 +76,7 @@ struct ImportContext {
   Result<std::vector<std::int64_t>> axes(std::size_t number) const;
 };
 
-using Import = Result<std::vector<ops::NodeId>> (*)(ImportContext&);
+using Import = Results (*)(ImportContext&);
 
 /// One row per operator of the default domain: adding an operator is adding a row.
 struct OperatorRow {
@@ -78,7 +86,7 @@ struct OperatorRow {
 };
 
 /// A row's importer of its own file.
-Result<std::vector<ops::NodeId>> einsum(ImportContext& context);
+Results einsum(ImportContext& context);
 
 /// Null for an operator the reader lacks.
 const OperatorRow* find_operator(std::string_view domain, std::string_view name);
@@ -98,12 +106,12 @@ std::vector<OperatorRow> signal_operators();
 std::vector<OperatorRow> window_operators();
 
 /// One node's value as the single result of an importer.
-inline Result<std::vector<ops::NodeId>> one(Result<ops::NodeId> result) {
+inline Results one(Result<NodeId> result) {
   if (!result) return tl::unexpected<Error>(std::move(result).error());
-  return std::vector<ops::NodeId>{*result};
+  return std::vector{*result};
 }
 
-inline Result<std::vector<ops::NodeId>> one(const ops::Term& result) {
+inline Results one(const Term& result) {
   return one(result.node());
 }
 
@@ -112,20 +120,20 @@ class Importer {
  public:
   explicit Importer(const Model::Contents& model) : model_(model), builder_(graph_) {}
   /// The outputs of a branch, which sees the values defined so far; its own are forgotten afterwards.
-  Result<std::vector<ops::NodeId>> branch(const ::onnx::GraphProto& graph);
+  Results branch(const ::onnx::GraphProto& graph);
   Result<ops::Graph> run(const InputShapes& shapes, const FixedInputs& fixed);
 
  private:
   Status declare_inputs(const InputShapes& shapes, const FixedInputs& fixed);
   Status import_node(const ::onnx::NodeProto& node, std::size_t position);
-  Result<ops::NodeId> lookup(const std::string& name);
+  Result<NodeId> lookup(const std::string& name);
   /// If everything the new nodes need is constant, computes `id` and makes it a constant.
-  Result<ops::NodeId> fold(ops::NodeId id, std::size_t first_new);
+  Result<NodeId> fold(NodeId id, std::size_t first_new);
 
   const Model::Contents& model_;
   ops::Graph graph_;
   ops::GraphBuilder builder_;
-  std::map<std::string, ops::NodeId> values_;
+  std::map<std::string, NodeId> values_;
   std::set<std::string_view> used_;  ///< what some node or the graph's outputs name
 };
 

@@ -9,10 +9,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using Results = Result<std::vector<NodeId>>;
-
 Results constant(ImportContext& c) {
   HALYARD_ASSIGN(const ::onnx::TensorProto* tensor, c.attributes.tensor("value"));
   if (tensor) {

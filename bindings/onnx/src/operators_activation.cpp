@@ -6,11 +6,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-
 Term exp(const Term& x) {
   return x.unary(Primitive::exp);
 }

@@ -9,10 +9,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using Results = Result<std::vector<NodeId>>;
-
 template <Primitive primitive>
 Results unary(ImportContext& c) {
   return one(c.builder.unary(primitive, *c.operands[0]));
@@ -49,12 +45,12 @@ Result<NodeId> whole_power(ops::GraphBuilder& builder, NodeId x, std::uint32_t e
 }
 
 /// Each element to its own exponent of at least 0, modulo 2^32: a square per binary digit.
-ops::Term integer_power(const ops::Term& base, const ops::Term& exponent) {
+Term integer_power(const ops::Term& base, const ops::Term& exponent) {
   constexpr int digits = 32;
-  ops::Term square = base, result = base * 0 + 1;
+  Term square = base, result = base * 0 + 1;
   for (int i = 0; i < digits; ++i) {
-    const ops::Term digit = exponent.binary(Primitive::shr, i).binary(Primitive::bit_and, 1);
-    const ops::Term more = result * square;
+    const Term digit = exponent.binary(Primitive::shr, i).binary(Primitive::bit_and, 1);
+    const Term more = result * square;
     result = select(digit.binary(Primitive::ne, 0), more, result);
     square = square * square;
   }
@@ -84,7 +80,7 @@ Results power(ImportContext& c) {
     return one(integer_power(c.term(0), c.term(1)));
   }
   if (is_integer(element)) {
-    const ops::Term wide = c.term(0).cast(c.element(1));
+    const Term wide = c.term(0).cast(c.element(1));
     return one(wide.binary(Primitive::pow, c.term(1)).cast(element));
   }
   HALYARD_ASSIGN(exponent, c.builder.cast(exponent, element));
@@ -123,10 +119,10 @@ Results shift(ImportContext& c) {
 Results is_infinite(ImportContext& c) {
   HALYARD_ASSIGN(std::int64_t negative, c.attributes.integer("detect_negative", 1));
   HALYARD_ASSIGN(std::int64_t positive, c.attributes.integer("detect_positive", 1));
-  const ops::Term is_any = c.term(0).unary(Primitive::is_inf);
+  const Term is_any = c.term(0).unary(Primitive::is_inf);
   if (negative && positive) return one(is_any);
-  const ops::Term sign = c.term(0).binary(negative ? Primitive::lt : Primitive::gt, 0);
-  const ops::Term neither = c.term(0).binary(Primitive::ne, c.term(0)).binary(Primitive::bit_and, sign);
+  const Term sign = c.term(0).binary(negative ? Primitive::lt : Primitive::gt, 0);
+  const Term neither = c.term(0).binary(Primitive::ne, c.term(0)).binary(Primitive::bit_and, sign);
   return one(negative || positive ? is_any.binary(Primitive::bit_and, sign) : neither);
 }
 

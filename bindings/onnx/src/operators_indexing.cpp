@@ -10,12 +10,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-using Extents = std::vector<std::int64_t>;
-
 Results gather(ImportContext& c) {
   HALYARD_ASSIGN(std::int64_t axis, c.attributes.integer("axis", 0));
   return one(c.builder.take(*c.operands[0], *c.operands[1], axis));

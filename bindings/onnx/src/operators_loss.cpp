@@ -8,11 +8,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-
 /// −weight[target] · log_probability[target], reduced as the attributes say; targets to ignore count nothing.
 Term negative_log_likelihood(ImportContext& c, const Term& log_probability, const std::string& reduction,
                              std::optional<std::int64_t> ignored) {

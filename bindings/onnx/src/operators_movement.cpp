@@ -10,10 +10,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using Results = Result<std::vector<NodeId>>;
-
 Results reshape(ImportContext& c) {
   std::vector<std::int64_t> shape;
   if (c.has(1)) {

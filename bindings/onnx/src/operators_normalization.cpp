@@ -9,12 +9,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-using Axes = std::vector<std::int64_t>;
-
 Axes axes_from(std::size_t first, std::size_t rank) {
   Axes axes(rank > first ? rank - first : 0);
   std::iota(axes.begin(), axes.end(), static_cast<std::int64_t>(first));

@@ -6,11 +6,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-
 /// A scale or zero point over axis `axis` of a tensor of that rank (a scalar stays one).
 Result<Term> along_axis(ImportContext& c, std::size_t number, std::int64_t axis, std::size_t rank) {
   if (c.shape(number).count() == 1)

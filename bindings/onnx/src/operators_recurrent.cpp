@@ -9,11 +9,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-
 /// Longer sequences would make graphs that nobody waits for.
 constexpr std::int64_t longest = 512;
 

@@ -9,12 +9,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-using Axes = std::vector<std::int64_t>;
-
 /// Reads the attributes that all reductions share and applies `make(x, axes, keep_dims)`.
 template <class Make>
 Results reduce(ImportContext& c, const Make& make) {

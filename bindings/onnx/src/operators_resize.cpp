@@ -12,9 +12,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using Results = Result<std::vector<NodeId>>;
-
 template <class Value>
 Result<Value> one_of(const std::map<std::string, Value>& names, const std::string& text,
                      std::string_view attribute) {

@@ -9,12 +9,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-using Extents = std::vector<std::int64_t>;
-
 /// More would be a larger matrix than anybody means.
 constexpr std::int64_t longest = 1 << 11;
 

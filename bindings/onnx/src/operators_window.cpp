@@ -12,12 +12,6 @@
 namespace halyard::onnx {
 namespace {
 
-using ops::NodeId;
-using ops::Primitive;
-using ops::Term;
-using Results = Result<std::vector<NodeId>>;
-using Extents = std::vector<std::int64_t>;
-
 /// A bias over axis 1 of a tensor of that rank.
 Result<NodeId> with_bias(ImportContext& c, NodeId y, std::size_t number) {
   if (!c.has(number)) return y;
