@@ -197,15 +197,9 @@ class Operands {
   bool avoid_subnormals_;
 };
 
-Values parse_values(std::string_view text) {
-  if (text == "moderate") return Values::moderate;
-  if (text == "factors") return Values::factors;
-  if (text == "small") return Values::small;
-  if (text == "special") return Values::special;
-  if (text == "all") return Values::all;
-  if (text == "minus-zero") return Values::minus_zero;
-  if (text == "sparse") return Values::sparse;
-  return Values::ordinary;
+/// Of a case, whose name was parsed.
+Values values_of(const OpsCase& c) {
+  return parse_values(c.values).value_or(Values::ordinary);
 }
 
 std::int64_t first_axis(const Form& form) {
@@ -285,8 +279,8 @@ Result<NodeId> build_contraction(const OpsCase& c, const Form& form, Operands& o
   }
   attributes.dot.lhs_contracting = {static_cast<std::int64_t>(batch) + 1};
   attributes.dot.rhs_contracting = {static_cast<std::int64_t>(batch)};
-  HALYARD_ASSIGN(NodeId lhs, operands.add(c.element, Shape(left), parse_values(c.values), form.view));
-  HALYARD_ASSIGN(NodeId rhs, operands.add(c.element, Shape(right), parse_values(c.values), form.view));
+  HALYARD_ASSIGN(NodeId lhs, operands.add(c.element, Shape(left), values_of(c), form.view));
+  HALYARD_ASSIGN(NodeId rhs, operands.add(c.element, Shape(right), values_of(c), form.view));
   return operands.builder().graph().append(Primitive::dot_general, {lhs, rhs}, attributes);
 }
 
@@ -300,7 +294,7 @@ Result<NodeId> build_elementwise(const OpsCase& c, const Form& form, Operands& o
     // Only the first operand repeats: else the whole result would.
     const View view = form.view == View::broadcast && i > 0 ? View::plain : form.view;
     HALYARD_ASSIGN(NodeId id, operands.add(condition ? ElementType::boolean : c.element, Shape(c.shape),
-                                           parse_values(c.values), view));
+                                           values_of(c), view));
     ids.push_back(id);
   }
   return operands.builder().graph().append(c.primitive, ids, attributes);
@@ -326,10 +320,10 @@ Result<NodeId> build_scatter(const OpsCase& c, const Form& form, Operands& opera
   updates[axis] = count;
   Attributes attributes;
   attributes.axes = {first_axis(form)};
-  HALYARD_ASSIGN(NodeId base, operands.add(c.element, Shape(c.shape), parse_values(c.values), form.view));
+  HALYARD_ASSIGN(NodeId base, operands.add(c.element, Shape(c.shape), values_of(c), form.view));
   HALYARD_ASSIGN(HostTensor places, indices(c.to.value_or(ElementType::i64), Shape(at), extent, random));
   HALYARD_ASSIGN(NodeId index, operands.add(std::move(places)));
-  HALYARD_ASSIGN(NodeId given, operands.add(c.element, Shape(updates), parse_values(c.values), form.view));
+  HALYARD_ASSIGN(NodeId given, operands.add(c.element, Shape(updates), values_of(c), form.view));
   return operands.builder().graph().append(c.primitive, {base, index, given}, attributes);
 }
 
@@ -351,7 +345,7 @@ Result<NodeId> build_other(const OpsCase& c, const Form& form, Operands& operand
     attributes.element = c.element;
     return graph.append(c.primitive, {}, attributes);
   }
-  HALYARD_ASSIGN(NodeId x, operands.add(c.element, Shape(c.shape), parse_values(c.values), form.view));
+  HALYARD_ASSIGN(NodeId x, operands.add(c.element, Shape(c.shape), values_of(c), form.view));
   if (c.primitive == Primitive::take) {
     attributes.element.reset();
     const std::int64_t extent = c.shape[static_cast<std::size_t>(first_axis(form))];
@@ -364,7 +358,7 @@ Result<NodeId> build_other(const OpsCase& c, const Form& form, Operands& operand
   if (c.primitive == Primitive::concat) {
     std::vector<std::int64_t> second = c.shape;
     second[static_cast<std::size_t>(first_axis(form))] += 2;
-    HALYARD_ASSIGN(NodeId y, operands.add(c.element, Shape(second), parse_values(c.values), View::plain));
+    HALYARD_ASSIGN(NodeId y, operands.add(c.element, Shape(second), values_of(c), View::plain));
     return graph.append(c.primitive, {x, y}, attributes);
   }
   return graph.append(c.primitive, {x}, attributes);

@@ -1,4 +1,5 @@
 #include "ops_case.h"
+#include "values.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -76,16 +77,19 @@ Result<OpsCase> OpsCase::parse(std::string_view name) {
   HALYARD_ASSIGN(result.shape, parse_shape(parts[3]));
   result.form = parts[4];
   result.values = parts[5];
-  for (std::string_view known : {"ordinary", "moderate", "factors", "small", "special", "all"})
-    if (result.values == known) return result;
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("'{}' are no values: write ordinary, moderate, factors, small, special or all", parts[5]));
+  if (!parse_values(result.values))
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' are no values: write ordinary, moderate, factors, small, special, minus-zero, "
+                    "sparse or all",
+                    parts[5]));
+  return result;
 }
 
 std::vector<OpsCase> smaller_ops_cases(const OpsCase& description) {
   std::vector<OpsCase> result;
-  if (description.values == "special" || description.values == "all") return result;
+  if (description.values == "special" || description.values == "all" || description.values == "sparse")
+    return result;
   const auto with = [&](std::vector<std::int64_t> shape) {
     OpsCase smaller = description;
     smaller.shape = std::move(shape);

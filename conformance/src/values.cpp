@@ -106,6 +106,14 @@ std::uint64_t Random::bits() {
   return z ^ (z >> 31);
 }
 
+std::optional<Values> parse_values(std::string_view name) {
+  constexpr std::string_view names[] = {"ordinary", "moderate",   "factors", "small",
+                                        "special",  "minus-zero", "sparse",  "all"};
+  for (std::size_t i = 0; i < std::size(names); ++i)
+    if (name == names[i]) return static_cast<Values>(i);
+  return std::nullopt;
+}
+
 std::int64_t special_count(ElementType element) {
   return static_cast<std::int64_t>(special_values(element).size());
 }

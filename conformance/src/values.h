@@ -2,6 +2,7 @@
 
 #include <halyard/ops/host_tensor.h>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 /// The values that operands hold: fixed by a seed, the same on every machine.
@@ -35,6 +36,9 @@ enum class Values : std::uint8_t {
   sparse,  ///< zeros but for the last element and each `sparse_step`-th before it: for tensors of gigabytes
   all,     ///< every bit pattern in turn (16-bit types)
 };
+
+/// The values of that name, or nothing: `minus_zero` is called "minus-zero".
+std::optional<Values> parse_values(std::string_view name);
 
 /// A prime: what `sparse` touches falls on every row and column sooner or later.
 inline constexpr std::int64_t sparse_step = 65521;

@@ -312,8 +312,7 @@ const std::vector<Sample>& all() {
                HALYARD_ASSIGN(made, b.binary(Primitive::add, made, b.constant(bias)));
                return b.unary(Primitive::relu, made);
              });
-       },
-       1},
+       }},
       {"pooling of a computed tensor",
        [] {
          return of_inputs(

@@ -57,7 +57,8 @@ Result<std::shared_ptr<Executable>> Compiler::compile(const ops::Graph& graph,
         fmt::format("compile: numerics mode 'reproducible' needs a fused multiply-add, which {} lacks; use "
                     "'standard', whose results agree among devices of the unfused class",
                     device_->info().uri));
-  PlanOptions planning{.fusion = options.fusion, .simplify = options.simplify};
+  PlanOptions planning{
+      .fusion = options.fusion, .simplify = options.simplify, .candidate = options.candidate};
   HALYARD_ASSIGN(Plan plan, make_plan(graph, profile, planning));
   return ExecutableBuilder(device_, state_->kernels, state_->weights)
       .build(std::move(plan), std::move(profile), options);
@@ -66,8 +67,8 @@ Result<std::shared_ptr<Executable>> Compiler::compile(const ops::Graph& graph,
 Result<std::shared_ptr<Executable>> Compiler::compile_cached(const ops::Graph& graph,
                                                              const CompileOptions& options) {
   std::string key =
-      fmt::format("{} {} {} {} {}", graph_key(graph), static_cast<int>(options.fusion),
-                  static_cast<int>(options.numerics), options.simplify,
+      fmt::format("{} {} {} {} {} {}", graph_key(graph), static_cast<int>(options.fusion),
+                  static_cast<int>(options.numerics), options.simplify, options.candidate,
                   options.numeric_class ? static_cast<int>(options.numeric_class->fused_fma) : -1);
   {
     std::lock_guard lock(state_->mutex);

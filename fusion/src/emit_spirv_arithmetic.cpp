@@ -274,8 +274,26 @@ Id Emitter::cast_part(Type from, Type to, Id x) {
   bool wide_from = byte_size(from.element) == 8;
   bool wide_to = byte_size(to.element) == 8;
   if (wide_from == wide_to) return x;
-  bool sign_extends = wide_to && is_signed(from.element);
-  return emit(sign_extends ? spv::OpSConvert : spv::OpUConvert, type, {x});
+  if (wide_to && is_signed(from.element)) return sign_extended(to, x);
+  return emit(spv::OpUConvert, type, {x});
+}
+
+/// As a pair of words, which is what drivers without 64-bit integers make of it anyway: Mesa 22.3.6 compares
+/// an OpSConvert's result wrongly (docs/software_drivers.md).
+Id Emitter::sign_extended(Type to, Id x) {
+  const Type words{ElementType::i32, to.lanes}, wide{to.element, 1};
+  const Id high = emit(spv::OpShiftRightArithmetic, part_type(words), {x, part_constant(words, 31)});
+  const Id word = module_.type_int(32), pair = vector_of(word, 2);
+  if (to.lanes == 1)
+    return emit(spv::OpBitcast, part_type(wide), {emit(spv::OpCompositeConstruct, pair, {x, high})});
+  std::vector<Id> lanes;
+  for (std::uint32_t i = 0; i < to.lanes; ++i) {
+    const Id halves =
+        emit(spv::OpCompositeConstruct, pair,
+             {emit(spv::OpCompositeExtract, word, {x, i}), emit(spv::OpCompositeExtract, word, {high, i})});
+    lanes.push_back(emit(spv::OpBitcast, part_type(wide), {halves}));
+  }
+  return emit(spv::OpCompositeConstruct, part_type(to), lanes);
 }
 
 Emitter::Parts Emitter::iota(const Instruction& instruction) {

@@ -28,8 +28,8 @@ constexpr std::size_t most_neighbours = 16;
 
 class Planner {
  public:
-  Planner(const ops::Graph& graph, const DeviceProfile& profile)
-      : nodes_(graph), profile_(profile), trials_(nodes_, profile) {}
+  Planner(const ops::Graph& graph, const DeviceProfile& profile, std::uint32_t candidate)
+      : nodes_(graph), profile_(profile), trials_(nodes_, profile, candidate) {}
 
   Status start();
   /// Puts every node back into a group of its own. What was tried is remembered.
@@ -493,7 +493,7 @@ Result<Plan> make_plan(const ops::Graph& graph, const DeviceProfile& profile, co
   } else {
     plan.graph = std::move(expanded);
   }
-  Planner planner(plan.graph, profile);
+  Planner planner(plan.graph, profile, options.candidate);
   HALYARD_TRY(planner.start());
   // Lowering may find what the pattern's check could not; such a cluster is ruled out and the rest planned
   // anew.

@@ -101,6 +101,7 @@ class Emitter {
   Id compare_part(program::Op op, program::Type operand_type, std::span<const Id> operands);
   Id high_product(program::Type type, Id a, Id b);
   Id u32_to_f32(program::Type to, Id value);
+  Id sign_extended(program::Type to, Id x);
   Id cast_part(program::Type from, program::Type to, Id value);
   Parts iota(const program::Instruction& instruction);
 

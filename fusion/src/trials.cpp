@@ -60,7 +60,7 @@ Result<Cluster> Trials::attempt(ClusterSpec spec) const {
   HALYARD_TRY(check_sizes(cluster.tile, profile_));
   HALYARD_ASSIGN(auto schedules, candidate_schedules(cluster.tile.program, cluster.tile.binding, profile_));
   if (schedules.empty()) return fail(ErrorCode::unsupported, "no schedule fits the device");
-  cluster.schedule = schedules.front();
+  cluster.schedule = schedules[candidate_ % schedules.size()];
   cluster.cost =
       estimate(cluster.tile.program, cluster.tile.binding, cluster.pattern, cluster.schedule, profile_);
   return cluster;

@@ -18,7 +18,8 @@ struct Trial {
 /// Tries clusters out: tile program, pattern, schedule, modelled cost; each once. References stay valid.
 class Trials {
  public:
-  Trials(const KernelNodes& nodes, const DeviceProfile& profile) : nodes_(nodes), profile_(profile) {}
+  Trials(const KernelNodes& nodes, const DeviceProfile& profile, std::uint32_t candidate)
+      : nodes_(nodes), profile_(profile), candidate_(candidate) {}
   const Trial& get(ClusterSpec spec);
   /// Remembers that the cluster cannot be lowered, and why.
   void rule_out(const ClusterSpec& spec, std::string reason);
@@ -27,6 +28,7 @@ class Trials {
   Result<Cluster> attempt(ClusterSpec spec) const;
   const KernelNodes& nodes_;
   const DeviceProfile& profile_;
+  std::uint32_t candidate_;  ///< see PlanOptions
   std::unordered_map<std::string, Trial> trials_;
 };
 

@@ -49,6 +49,9 @@ struct CompileOptions {
   ops::Fusion fusion = ops::Fusion::on;
   Numerics numerics = Numerics::standard;
   bool simplify = true;
+  /// Which of each kernel's `candidate_schedules` is taken, counted around; 0 is the best guess. No candidate
+  /// changes a bit.
+  std::uint32_t candidate = 0;
   /// Compute products as a device of this class does: by default the device's own class.
   std::optional<ops::NumericClass> numeric_class;
   std::function<void(const CompileProgress&)> progress;  ///< called from one thread at a time

@@ -92,6 +92,8 @@ struct Plan {
 struct PlanOptions {
   ops::Fusion fusion = ops::Fusion::on;  ///< off: one primitive per cluster, the rest of the machinery alike
   bool simplify = true;
+  /// Which of each kernel's `candidate_schedules` is taken, counted around; 0 is the best guess.
+  std::uint32_t candidate = 0;
 };
 
 /// Simplifies and partitions. Clusters merge while the modelled time falls: bytes and launches saved against
