@@ -13,6 +13,7 @@ add_library(halyard_emit_spirv STATIC
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_control.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_exact.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_float.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/src/legalize_fma.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_memory.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/legalize_wide.cpp
   ${CMAKE_CURRENT_LIST_DIR}/src/spirv_module.cpp)

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <halyard/fusion/sample_graphs.h>
+#include <halyard/ops/reference.h>
 #include <algorithm>
 #include <cstring>
 
@@ -84,6 +85,69 @@ Case schedule_case(const samples::Sample& sample) {
           seed_of(name, 0) % 4 == 0};
 }
 
+// ---- one device, the mode that is the same everywhere
+
+/// What the reference evaluator gives with a fused multiply-add, whatever the device has.
+Outcome check_reproducible(const Subject& subject, const ops::Graph& graph,
+                           std::span<const ops::HostTensor> inputs) {
+  fusion::CompileOptions options;
+  options.numerics = fusion::Numerics::reproducible;
+  auto computed = compute(*subject.compiler, graph, inputs, options);
+  if (!computed) return computed.error();
+  ops::NumericClass fused;
+  fused.fused_fma = true;
+  auto reference = ops::evaluate(graph, inputs, fused);
+  if (!reference) return outcome_of(reference.error());
+  const bool flushes = allowance_of(subject.info()).flushes_subnormals;
+  for (std::size_t i = 0; i < reference->size(); ++i) {
+    const std::string difference = first_difference(computed->outputs[i], (*reference)[i], flushes);
+    if (!difference.empty()) return Outcome::fail(fmt::format("output {}: {}", i, difference));
+  }
+  return {Verdict::passed, {}, {}, hash_of(computed->outputs)};
+}
+
+Case reproducible_pattern(const samples::Sample& sample) {
+  const std::string name = "equality/reproducible/" + slug(sample.name);
+  return {name,
+          "equality",
+          "reproducible " + sample.name,
+          "",
+          [sample, name](const Subject& subject) {
+            const ops::Graph graph = sample.make();
+            const auto seed = static_cast<std::uint32_t>(seed_of(name, subject.seed));
+            return check_reproducible(subject, graph, samples::random_inputs(graph, seed));
+          },
+          nullptr,
+          false};
+}
+
+/// fma itself, and products, on values of every kind.
+Case reproducible_operation(OpsCase description) {
+  const std::string name = "equality/reproducible/" + description.name();
+  return {name,
+          "equality",
+          "reproducible " + std::string(ops::name(description.primitive)),
+          std::string(halyard::name(description.element)),
+          [description](const Subject& subject) {
+            auto built = build(description, subject.seed, allowance_of(subject.info()).flushes_subnormals);
+            if (!built) return outcome_of(built.error());
+            return check_reproducible(subject, built->graph, built->inputs);
+          },
+          nullptr,
+          description.primitive == ops::Primitive::fma};
+}
+
+void list_reproducible(std::vector<Case>& cases) {
+  using ops::Primitive;
+  const std::int64_t specials = special_count(ElementType::f32);
+  for (const samples::Sample& sample : samples::all()) cases.push_back(reproducible_pattern(sample));
+  for (const char* values : {"ordinary", "special", "moderate"})
+    cases.push_back(reproducible_operation(
+        {Primitive::fma, ElementType::f32, std::nullopt, {specials * specials * specials}, "plain", values}));
+  cases.push_back(reproducible_operation(
+      {Primitive::dot_general, ElementType::f32, std::nullopt, {7, 600, 9}, "plain", "ordinary"}));
+}
+
 // ---- one device, two batches
 
 /// The first `rows` of a tensor along its first axis.
@@ -151,6 +215,7 @@ std::vector<Case> list(const Subject& subject) {
   std::vector<Case> cases;
   for (const BatchPattern& pattern : batch_patterns) cases.push_back(batch_case(pattern));
   for (const samples::Sample& sample : samples::all()) cases.push_back(schedule_case(sample));
+  list_reproducible(cases);
   if (!subject.against) return cases;
   for (const samples::Sample& sample : samples::all()) cases.push_back(pattern_equality(sample));
   for (const OpsCase& description : listed_ops_cases())

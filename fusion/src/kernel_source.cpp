@@ -54,6 +54,8 @@ Result<KernelSource> print_spirv(const program::Program& program, const hal::Dev
                                                   !info.quirk(hal::quirk::elides_round_trips));
   options.facts.exact_division = info.numeric.exact_division != hal::Fact::no;
   options.facts.exact_sqrt = info.numeric.exact_sqrt != hal::Fact::no;
+  options.facts.fused_fma = info.numeric.fused_fma != hal::Fact::no;
+  options.facts.fused_fma_f64 = info.numeric.fused_fma_f64 != hal::Fact::no;
   options.keeps_subnormals = info.declares_keeps_subnormals.bits;
   options.rounds_to_even = info.declares_rounds_to_even.bits;
   options.keeps_nan = info.declares_keeps_nan.bits;

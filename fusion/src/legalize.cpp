@@ -94,6 +94,7 @@ bool Legalizer::is_needed() const {
   for (const auto& scalar : source_.scalars)
     if (byte_size(scalar.element) < 4 || changes(scalar.element)) return true;
   return any_instruction(source_.body, [&](const Instruction& i) {
+    if (i.op == Op::fma && !(facts_.fused_fma && facts_.fused_fma_f64)) return true;
     if (i.type.element == ElementType::f32 &&
         ((i.op == Op::div && !facts_.exact_division) || (i.op == Op::sqrt && !facts_.exact_sqrt)))
       return true;
@@ -109,6 +110,14 @@ Result<program::Program> Legalizer::run() {
           fmt::format("legalize: program {} computes in f64, which this device cannot; cast to f32 or "
                       "choose another device",
                       source_.name));
+  if (!facts_.fused_fma_f64 && any_instruction(source_.body, [](const Instruction& i) {
+        return i.op == Op::fma && i.type.element == ElementType::f64;
+      }))
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("legalize: program {} needs an f64 fma that rounds once, which this device lacks; "
+                    "compute in f32, or in numerics mode 'standard'",
+                    source_.name));
   HALYARD_TRY(declare_interface());
   block(source_.body);
   return std::move(builder_).finish();
@@ -314,6 +323,8 @@ Legalizer::Carried Legalizer::lane_wise(const Instruction& i) {
     case 2:
       return {op(i.op, low(i.operands[0]), low(i.operands[1]))};
     default:
+      if (i.type.element == ElementType::f32 && !facts_.fused_fma)
+        return {exact_fma(low(i.operands[0]), low(i.operands[1]), low(i.operands[2]))};
       return {builder_.fma(low(i.operands[0]), low(i.operands[1]), low(i.operands[2]))};
   }
 }

@@ -100,6 +100,12 @@ class Legalizer {
   ValueId exact_root(ValueId a);
   ValueId f32_operation(program::Op which, ValueId a, ValueId b = program::no_value);
 
+  // ---- exact fused multiply-add (legalize_fma.cpp)
+  Carried jammed(Carried value, ValueId amount);
+  ValueId shift_amount(ValueId amount);
+  ValueId rounded_magnitude(Carried sum, ValueId exponent);
+  ValueId exact_fma(ValueId a, ValueId b, ValueId c);
+
   // ---- pairs (legalize_wide.cpp)
   Carried wide_constant(std::uint64_t bits, std::uint16_t lanes);
   Carried wide_select(ValueId condition, Carried a, Carried b);

@@ -23,7 +23,7 @@ namespace halyard::fusion {
 /// Which promise about numbers kernels keep; docs/numerics.md.
 enum class Numerics : std::uint8_t {
   standard,      ///< f32 agrees on all devices of a class; 16-bit products as the device does them
-  reproducible,  ///< 16-bit products too, through f32; needs a device whose fma is fused
+  reproducible,  ///< 16-bit products too, through f32; fma rounds once everywhere, in integers where it must
   fast,          ///< may use whatever the device has; no promise beyond the error bounds
 };
 std::string_view name(Numerics numerics);
