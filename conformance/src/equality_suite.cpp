@@ -122,7 +122,7 @@ Case reproducible_pattern(const samples::Sample& sample) {
 }
 
 /// fma itself, and products, on values of every kind.
-Case reproducible_operation(OpsCase description) {
+Case reproducible_operation(const OpsCase& description) {
   const std::string name = "equality/reproducible/" + description.name();
   return {name,
           "equality",
