@@ -28,8 +28,9 @@ NodeId GraphBuilder::scalar(ElementType element, double value) {
 }
 
 Result<NodeId> GraphBuilder::full(ElementType element, const Shape& shape, double value) {
-  const Shape own = shape;  // the one given may be a node's, which the constant moves
-  return broadcast(scalar(element, value), own);
+  // The shape given may be a node's, which the constant moves.
+  const std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
+  return broadcast(scalar(element, value), Shape(extents));
 }
 
 Result<NodeId> GraphBuilder::iota(ElementType element, const Shape& shape, std::int64_t axis) {
