@@ -27,7 +27,7 @@ VkBufferUsageFlags usage(const HyDevice& device) {
 OwnedBuffer new_buffer(HyDevice& device, std::uint64_t bytes) {
   OwnedBuffer buffer(new HyBuffer);
   buffer->device = &device;
-  buffer->id = device.next_buffer_id++;
+  buffer->id = device.next_id++;
   buffer->bytes = buffer->usable_bytes = bytes;
   return buffer;
 }

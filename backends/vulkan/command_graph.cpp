@@ -9,6 +9,7 @@
 #include "device.h"
 #include "error.h"
 #include "queue.h"
+#include "time_stamps.h"
 
 namespace halyard::vulkan {
 namespace {
@@ -83,7 +84,7 @@ void append(std::string& key, const T& value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
-/// Everything that a recording depends on. Buffers count by number, since addresses are used again.
+/// Everything that a recording depends on. Objects count by number, since addresses are used again.
 std::string key_of(const HyReplay& replay, const HyTimeStamps* stamps) {
   std::string key;
   for (std::uint32_t i = 0; i < replay.buffer_count; ++i) {
@@ -96,7 +97,7 @@ std::string key_of(const HyReplay& replay, const HyTimeStamps* stamps) {
     append(key, replay.scalars[i].bytes);
     key.append(static_cast<const char*>(replay.scalars[i].data), replay.scalars[i].bytes);
   }
-  append(key, reinterpret_cast<std::uintptr_t>(stamps));
+  append(key, stamps ? stamps->id : std::uint64_t{0});
   return key;
 }
 

@@ -60,7 +60,7 @@ struct HyDevice : halyard::hal::backend::DeviceHealth {
   std::vector<std::unique_ptr<halyard::vulkan::VulkanQueue>> vulkan_queues;
   std::atomic<std::uint32_t> next_queue{0};
   HyBuffer* empty_buffer = nullptr;  ///< stands in for slices of no bytes, which a descriptor cannot be
-  std::atomic<std::uint64_t> next_buffer_id{1};
+  std::atomic<std::uint64_t> next_id{1};
 
   /// Guards the order of submissions: the deferred ones of all queues, what timelines were promised, and
   /// loss.

@@ -14,7 +14,7 @@ HyStatus time_stamps_create(HyDevice* device, std::uint32_t capacity, HyTimeStam
     if (device->facts.timestamp_bits == 0)
       return fail(ErrorCode::unsupported,
                   fmt::format("vulkan: {} has no time stamps on its compute queue", device->facts.name));
-    auto made = std::make_unique<HyTimeStamps>(HyTimeStamps{*device});
+    auto made = std::make_unique<HyTimeStamps>(HyTimeStamps{*device, device->next_id++});
     made->capacity = capacity;
     VkQueryPoolCreateInfo info{.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                .queryType = VK_QUERY_TYPE_TIMESTAMP,

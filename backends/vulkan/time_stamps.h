@@ -8,6 +8,7 @@
 /// Two timestamp queries per command: begin and end.
 struct HyTimeStamps {
   HyDevice& device;
+  std::uint64_t id = 0;  ///< never used again, unlike an address
   VkQueryPool pool = VK_NULL_HANDLE;
   std::uint32_t capacity = 0;
 };

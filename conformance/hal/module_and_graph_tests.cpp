@@ -99,6 +99,32 @@ TEST_CASE("each node of a replay has its time stamp") {
   });
 }
 
+TEST_CASE("replays of one graph write to time stamps made anew each time") {
+  on_every_device([](Rig& rig) {
+    if (!TimeStamps::create(rig.device, 3)) return;
+    auto graph = value_of(CommandGraph::create(rig.device, two_additions(rig)));
+    auto input = rig.words(counting(64));
+    auto middle = rig.words(Words(64, 0));
+    auto output = rig.words(Words(64, 0));
+    const std::vector<BufferSlice> buffers{input, middle, output};
+    const std::vector<std::vector<std::byte>> scalars{rig.add_scalars(64, 1)};
+    std::uint64_t earlier = 0;
+    for (std::uint32_t round = 0; round < 8; ++round) {
+      std::vector<std::unique_ptr<TimeStamps>> several;
+      // Each time of another size, so that what the device keeps of them lies elsewhere than before.
+      for (int i = 0; i < 8; ++i)
+        several.push_back(value_of(TimeStamps::create(rig.device, 3 + 100 * round)));
+      for (const auto& stamps : several) {
+        must(value_of(graph->replay(*rig.queue, buffers, scalars, {.time_stamps = stamps.get()}))
+                 .wait(patience));
+        const auto spans = value_of(stamps->read(3));
+        CHECK(spans[0].begin_ns >= earlier);
+        earlier = spans[2].end_ns;
+      }
+    }
+  });
+}
+
 TEST_CASE("a module loads again from its native code, where the device gives it out") {
   on_every_device([](Rig& rig) {
     ModuleDesc desc = rig.add_module();

@@ -319,13 +319,10 @@ double allowed_units(Primitive primitive, ElementType element) {
   return 0.5 + std::ldexp(bound.ulp_f32, format_of(element).digits - 24);
 }
 
-/// sin, cos and tan promise nothing for greater arguments (docs/numerics.md).
-constexpr double greatest_angle = 12867;
-
-bool has_bound(Primitive primitive, std::span<const Scalar> operands) {
-  const bool trigonometric =
-      primitive == Primitive::sin || primitive == Primitive::cos || primitive == Primitive::tan;
-  return !trigonometric || !(std::fabs(operands[0].number()) > greatest_angle);
+bool has_bound(Primitive primitive, const Scalar& operand) {
+  const ops::ErrorBound& bound = ops::row(primitive).error;
+  const double greatest = operand.element == ElementType::f64 ? bound.greatest_f64 : bound.greatest_f32;
+  return !(std::fabs(operand.number()) > greatest);
 }
 
 double float_error(const Real& exact, const Scalar& result, double allowed, const Allowance& allowance) {
@@ -408,7 +405,7 @@ double elementwise_error(Primitive primitive, std::span<const Scalar> operands, 
   }
   const auto exact = of_floats(primitive, operands, allowance);
   if (!exact) return wrong;
-  if (!has_bound(primitive, operands)) return 0;
+  if (!has_bound(primitive, operands[0])) return 0;
   return float_error(*exact, result, allowed_units(primitive, result.element), allowance);
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <halyard/fusion/sample_graphs.h>
+#include <halyard/hal/registry.h>
 #include <halyard/ops/reference.h>
 #include <algorithm>
 #include <cstring>
@@ -9,7 +10,8 @@
 #include "suites.h"
 #include "values.h"
 
-/// The same bits on two devices, under every schedule, and for a row whatever batch it is in.
+/// The same bits on two devices, under every schedule, with any number of threads, and for a row whatever
+/// batch it is in.
 namespace halyard::conformance {
 namespace {
 
@@ -80,6 +82,53 @@ Case schedule_case(const samples::Sample& sample) {
           [sample, name](const Subject& subject) {
             return check_schedules(subject, sample.make(),
                                    static_cast<std::uint32_t>(seed_of(name, subject.seed)));
+          },
+          nullptr,
+          seed_of(name, 0) % 4 == 0};
+}
+
+// ---- one device, with one thread and with many
+
+/// The subject's device once more, with as many worker threads; unsupported where they cannot be chosen.
+tl::expected<std::shared_ptr<fusion::Compiler>, Outcome> with_threads(const Subject& subject,
+                                                                      std::uint32_t threads) {
+  auto device = hal::Registry::shared().open(subject.info().uri, {.worker_threads = threads});
+  if (!device) return tl::unexpected(outcome_of(device.error()));
+  if ((*device)->info().compute_units != threads)
+    return tl::unexpected(
+        Outcome{Verdict::unsupported, "how many threads this device has cannot be chosen", {}, ""});
+  auto compiler = fusion::Compiler::create(*device);
+  if (!compiler) return tl::unexpected(outcome_of(compiler.error()));
+  return *compiler;
+}
+
+Outcome check_threads(const Subject& subject, const ops::Graph& graph, std::uint32_t seed) {
+  const std::vector<ops::HostTensor> inputs = samples::random_inputs(graph, seed);
+  auto best = compute(*subject.compiler, graph, inputs);
+  if (!best) return best.error();
+  for (std::uint32_t threads : {1u, 5u}) {
+    auto compiler = with_threads(subject, threads);
+    if (!compiler) return compiler.error();
+    auto other = compute(**compiler, graph, inputs);
+    if (!other) return other.error();
+    for (std::size_t i = 0; i < best->outputs.size(); ++i) {
+      const std::string difference = first_difference(other->outputs[i], best->outputs[i], false);
+      if (!difference.empty())
+        return Outcome::fail(fmt::format("output {} with {} threads: {}", i, threads, difference));
+    }
+  }
+  return {Verdict::passed, {}, {}, hash_of(best->outputs)};
+}
+
+Case threads_case(const samples::Sample& sample) {
+  const std::string name = "equality/threads/" + slug(sample.name);
+  return {name,
+          "equality",
+          "threads of " + sample.name,
+          "",
+          [sample, name](const Subject& subject) {
+            return check_threads(subject, sample.make(),
+                                 static_cast<std::uint32_t>(seed_of(name, subject.seed)));
           },
           nullptr,
           seed_of(name, 0) % 4 == 0};
@@ -215,6 +264,7 @@ std::vector<Case> list(const Subject& subject) {
   std::vector<Case> cases;
   for (const BatchPattern& pattern : batch_patterns) cases.push_back(batch_case(pattern));
   for (const samples::Sample& sample : samples::all()) cases.push_back(schedule_case(sample));
+  for (const samples::Sample& sample : samples::all()) cases.push_back(threads_case(sample));
   list_reproducible(cases);
   if (!subject.against) return cases;
   for (const samples::Sample& sample : samples::all()) cases.push_back(pattern_equality(sample));
@@ -239,8 +289,10 @@ Result<Case> parse(std::string_view name, const Subject& subject) {
 
 Suite equality_suite() {
   return {"equality",
-          "the same bits in every batch, under every schedule and, with --against, on two devices", list,
-          parse};
+          "the same bits in every batch, under every schedule, with any number of threads and, with "
+          "--against, on two "
+          "devices",
+          list, parse};
 }
 
 }  // namespace halyard::conformance

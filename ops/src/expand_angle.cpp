@@ -10,36 +10,35 @@ namespace {
 struct Quadrant {
   Expr r;       // in [−π/4, π/4]
   Expr low;     // what r lost
-  Expr number;  // i32
+  Expr number;  // an integer
 };
 
-// x − n π/2 in four steps: three parts of 11 bits, whose products with |n| < 2^13 are exact, and a tail. The
-// first two differences are exact too; what the third loses joins the tail, so that r is rounded once; `low`
-// is what that rounding lost.
+// x − n π/2 in four steps: three parts whose products with n are exact, and a tail. The first two differences
+// are exact too; what the third loses joins the tail, so that r is rounded once; `low` is what that rounding
+// lost.
 Quadrant reduce_angle(Expr x) {
-  Rounded n = round_to_integer(x * 0x1.45f306p-1);
-  Expr exact = (x - n.value * 0x1.92p+0) - n.value * 0x1.fb4p-12;
-  Expr third = n.value * 0x1.444p-24;
+  const FunctionTable& t = table_of(x);
+  Rounded n = round_to_integer(x * t.two_over_pi);
+  Expr exact = (x - n.value * t.half_pi_parts[0]) - n.value * t.half_pi_parts[1];
+  Expr third = n.value * t.half_pi_parts[2];
   Expr high = exact - third;
   Expr lost = (exact - high) - third;
-  Expr tail = lost - n.value * 0x1.68c234p-39;
+  Expr tail = lost - n.value * t.half_pi_parts[3];
   Expr r = high + tail;
   return {r, (high - r) + tail, n.integer};
 }
 
-// sin r = r + r³ S(r²), 2^-32; cos r = 1 − (r²/2 − r⁴ C(r²)), 2^-37; on |r| ≤ π/4.
 Expr sine_of_quadrant(const Quadrant& reduced, int shift) {
-  constexpr double s[] = {-0x1.555556p-3, 0x1.111174p-7, -0x1.a0595ep-13, 0x1.7c3224p-19};
-  constexpr double c[] = {0x1.555556p-5, -0x1.6c175cp-10, 0x1.a06fb0p-16, -0x1.35954cp-22};
   Expr r = reduced.r;
+  const FunctionTable& t = table_of(r);
   Expr square = r * r;
-  Expr sine_value = r + (r * square) * polynomial(square, s);
-  Expr cosine_value = square.like(1) - (square * 0.5 - (square * square) * polynomial(square, c));
+  Expr sine_value = r + (r * square) * polynomial(square, t.sine);
+  Expr cosine_value = square.like(1) - (square * 0.5 - (square * square) * polynomial(square, t.cosine));
   Expr number = reduced.number + shift;
   Expr odd = eq(number & 1ull, 1);
   Expr value = select(odd, cosine_value, sine_value);
-  Expr sign = (number & 2ull) << 30;
-  return (value.bits_as(ElementType::i32) ^ sign).bits_as(ElementType::f32);
+  Expr sign = (number & 2ull) << (t.element == ElementType::f64 ? 62 : 30);
+  return as_float(as_integer(value) ^ sign);
 }
 
 }  // namespace
@@ -52,16 +51,13 @@ Expr cosine(Expr x) {
   return sine_of_quadrant(reduce_angle(x), 1);
 }
 
-// tan r = r + r³ T(r²), T of degree 6 for (tan(r)/r − 1)/r² on |r| ≤ π/4, relative error of the whole 2^-29;
-// the low part of r counts with the derivative 1 + r². Odd quadrants: −1 / (t + low) = w + w² low, w = −1 /
+// The low part of r counts with the derivative 1 + r². Odd quadrants: −1 / (t + low) = w + w² low, w = −1 /
 // t.
 Expr tangent(Expr x) {
-  constexpr double coefficients[] = {0x1.555562p-2, 0x1.110d26p-3,  0x1.baecfcp-5, 0x1.5c096p-6,
-                                     0x1.6645c2p-7, -0x1.e6481p-16, 0x1.227c3cp-8};
   Quadrant reduced = reduce_angle(x);
   Expr r = reduced.r;
   Expr square = r * r;
-  Expr tail = (r * square) * polynomial(square, coefficients) + (reduced.low + reduced.low * square);
+  Expr tail = (r * square) * polynomial(square, table_of(x).tangent) + (reduced.low + reduced.low * square);
   Expr t = r + tail;
   Expr low = (r - t) + tail;
   Expr inverse = x.like(-1) / t;
@@ -72,13 +68,8 @@ Expr tangent(Expr x) {
 
 namespace {
 
-// π/2 = high + low.
-constexpr double half_pi_high = 0x1.921fb6p+0;
-constexpr double half_pi_low = -0x1.777a5cp-25;
-
-// asin(t) = t + t R(t²) for |t| ≤ ½, R of degree 6 without a constant for asin(t)/t − 1, relative error of
-// the whole 2^-31. Above ½, asin(t) = π/2 − 2 asin(√z) with z = (1 − t)/2; the root is held as d + c, d of 12
-// bits (the way of FreeBSD's msun, e_asin.c, 1993).
+// asin(t) = t + t R(t²) for |t| ≤ ½, R(z) = z P(z). Above ½, asin(t) = π/2 − 2 asin(√z) with z = (1 − t)/2;
+// the root is held as d + c, d of half the digits (the way of FreeBSD's msun, e_asin.c, 1993).
 struct Arc {
   Expr beyond;  // |x| > ½
   Expr r;       // R(z), of z = x² or (1 − |x|)/2
@@ -87,8 +78,6 @@ struct Arc {
   Expr c;
 };
 Arc arc_of(Expr x) {
-  constexpr double coefficients[] = {0x1.55554cp-3, 0x1.3338a4p-4, 0x1.6ca968p-5,
-                                     0x1.04bbcep-5, 0x1.d6c624p-7, 0x1.341e48p-5};
   Expr magnitude = x.unary(Op::abs);
   Expr beyond = gt(magnitude, 0.5);
   Expr z = select(beyond, (x.like(1) - magnitude) * 0.5, x * x);
@@ -96,12 +85,13 @@ Arc arc_of(Expr x) {
   Expr d = high_half(root);
   Expr c = (z - d * d) / (root + d);
   c = select(eq(z, 0), z, c);
-  return {beyond, z * polynomial(z, coefficients), root, d, c};
+  return {beyond, z * polynomial(z, table_of(x).arc_sine), root, d, c};
 }
 
 }  // namespace
 
 Expr arc_sine(Expr x) {
+  const auto [half_pi_high, half_pi_low] = table_of(x).half_pi;
   Arc arc = arc_of(x);
   Expr magnitude = x.unary(Op::abs);
   Expr near = magnitude + magnitude * arc.r;
@@ -112,6 +102,7 @@ Expr arc_sine(Expr x) {
 }
 
 Expr arc_cosine(Expr x) {
+  const auto [half_pi_high, half_pi_low] = table_of(x).half_pi;
   Arc arc = arc_of(x);
   Expr near = x.like(half_pi_high) - (x - (x.like(half_pi_low) - x * arc.r));
   Expr above = (arc.d + (arc.root * arc.r + arc.c)) * 2;
@@ -122,20 +113,17 @@ Expr arc_cosine(Expr x) {
 namespace {
 
 // atan(a) for a ≥ 0: from the nearest of 0, ½, 1, 3/2 and ∞, whose arc is high + low, the rest t = tan of the
-// difference, one quotient with |t| ≤ 7/16 (the intervals of FreeBSD's msun, s_atan.c, 1993); atan(t) = t +
-// t³ P(t²), P of degree 5 for (atan(t)/t − 1)/t², relative error of the whole 2^-33.
+// difference, one quotient with |t| ≤ 7/16 (the intervals of FreeBSD's msun, s_atan.c, 1993).
 Expr arc_tangent_of_magnitude(Expr a) {
   struct Interval {
     double from;
-    double high;
-    double low;
+    std::array<double, 2> arc;
   };
-  constexpr Interval intervals[] = {{0.4375, 0x1.dac67p-2, 0x1.586ed4p-28},
-                                    {0.6875, half_pi_high / 2, half_pi_low / 2},
-                                    {1.1875, 0x1.f730bep-1, -0x1.afc12cp-26},
-                                    {2.4375, half_pi_high, half_pi_low}};
-  constexpr double p[] = {-0x1.555554p-2, 0x1.999892p-3,  -0x1.24703cp-3,
-                          0x1.c30594p-4,  -0x1.53cf16p-4, 0x1.673ep-5};
+  const FunctionTable& table = table_of(a);
+  const Interval intervals[] = {{0.4375, table.arc_of_half},
+                                {0.6875, {table.half_pi[0] / 2, table.half_pi[1] / 2}},
+                                {1.1875, table.arc_of_three_halves},
+                                {2.4375, table.half_pi}};
   const Expr numerators[] = {(a + a) - 1, a - 1, a - 1.5, a.like(-1)};
   const Expr denominators[] = {a + 2, a + 1, a * 1.5 + 1, a};
   Expr numerator = a;
@@ -146,12 +134,12 @@ Expr arc_tangent_of_magnitude(Expr a) {
     Expr here = gt(a, intervals[i].from);
     numerator = select(here, numerators[i], numerator);
     denominator = select(here, denominators[i], denominator);
-    high = select(here, a.like(intervals[i].high), high);
-    low = select(here, a.like(intervals[i].low), low);
+    high = select(here, a.like(intervals[i].arc[0]), high);
+    low = select(here, a.like(intervals[i].arc[1]), low);
   }
   Expr t = numerator / denominator;
   Expr square = t * t;
-  return high + (t + (low + (t * square) * polynomial(square, p)));
+  return high + (t + (low + (t * square) * polynomial(square, table.arc_tangent)));
 }
 
 }  // namespace
@@ -169,8 +157,9 @@ Expr arc_tangent_of_two(Expr y, Expr x) {
   Expr same = eq(above, along);
   Expr ratio = select(same, select(eq(above, 0), above, y.like(1)), above / select(same, y.like(1), along));
   Expr arc = arc_tangent_of_magnitude(ratio);
+  const auto [half_pi_high, half_pi_low] = table_of(x).half_pi;
   Expr mirrored = x.like(2 * half_pi_high) - (arc - x.like(2 * half_pi_low));
-  Expr left = lt(x.bits_as(ElementType::i32), 0) & (ne(x, x.like(0)) | eq(y, 0));
+  Expr left = lt(as_integer(x), 0) & (ne(x, x.like(0)) | eq(y, 0));
   Expr result = with_sign_of(select(left, mirrored, arc), y);
   Expr unordered = ne(y, y) | ne(x, x);
   return select(unordered, y.like(quiet_nan), result);

@@ -82,7 +82,7 @@ TEST_CASE("a function refuses element types its row does not allow, naming those
   auto result = f.builder.unary(Primitive::exp, f.input("a", {2}, ElementType::i32));
   REQUIRE_FALSE(result.has_value());
   CHECK(result.error().code == ErrorCode::unsupported);
-  CHECK(result.error().message == "exp: no i32 operands; it takes f16, bf16, f32: cast first");
+  CHECK(result.error().message == "exp: no i32 operands; it takes f16, bf16, f32, f64: cast first");
 }
 
 TEST_CASE("two inputs of one name are refused") {
