@@ -59,8 +59,8 @@ struct FunctionTable {
   double inverse_ln2_high, inverse_ln2_low;
 
   double two_over_pi;
-  /// π/2 in three parts whose products with n are exact for |n| up to 2^13 (f32), 2^20 (f64), the first two of
-  /// which end at the last digit of numbers next to 1, and a tail.
+  /// π/2 in three parts whose products with n are exact for |n| up to 2^13 (f32), 2^20 (f64), the first two
+  /// of which end at the last digit of numbers next to 1, and a tail.
   std::array<double, 4> half_pi_parts;
   Coefficients sine;              ///< S: sin r = r + r³ S(r²), |r| ≤ π/4
   Coefficients cosine;            ///< C: cos r = 1 − (r²/2 − r⁴ C(r²))
