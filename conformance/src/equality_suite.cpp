@@ -4,6 +4,7 @@
 #include <halyard/ops/reference.h>
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "graph_checks.h"
 #include "ops_case.h"
@@ -106,7 +107,9 @@ Outcome check_threads(const Subject& subject, const ops::Graph& graph, std::uint
   const std::vector<ops::HostTensor> inputs = samples::random_inputs(graph, seed);
   auto best = compute(*subject.compiler, graph, inputs);
   if (!best) return best.error();
-  for (std::uint32_t threads : {1u, 5u}) {
+  const std::uint32_t all = subject.info().compute_units;
+  if (all < 2) return {Verdict::unsupported, "this device has one thread", {}, ""};
+  for (std::uint32_t threads : std::set{1u, all / 2, all - 1}) {
     auto compiler = with_threads(subject, threads);
     if (!compiler) return compiler.error();
     auto other = compute(**compiler, graph, inputs);
