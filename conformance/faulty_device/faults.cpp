@@ -22,6 +22,7 @@ std::span<const Fault> faults() {
       {"subnormals-flushed", "subnormal products of f32 become 0, although the probe found that they do not",
        flush_subnormal_products},
       {"wrong-coefficient", "a coefficient of exp is off by a thousandth", spoil_coefficient},
+      {"far-element-off-by-one", "loads from element 2^31 on read the one before", misplace_far_elements},
       {"tail-dropped", "the last workgroup does not run", nullptr, drop_tail},
       {"strides-swapped", "two scalar arguments change places", nullptr, swap_strides},
       {"write-past-end", "four bytes behind an output are written", nullptr, write_past_end},

@@ -51,6 +51,7 @@ bool drop_barriers(program::Program&);
 bool include_equals(program::Program&);
 bool flush_subnormal_products(program::Program&);
 bool spoil_coefficient(program::Program&);
+bool misplace_far_elements(program::Program&);
 
 // ---- submission_faults.cpp
 void drop_tail(Commands&);

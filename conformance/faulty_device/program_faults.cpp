@@ -61,6 +61,8 @@ class Rewrite {
     Instruction instruction = original_;
     return add(std::move(instruction));
   }
+  /// The original operation with other operands.
+  void replaced_by(Instruction instruction) { add(std::move(instruction)); }
   /// The last instruction takes the original's name; returns how many there are.
   std::size_t finish() {
     made_.back().results = original_.results;
@@ -258,6 +260,27 @@ bool spoil_coefficient(Program& program) {
     i.immediate = std::bit_cast<std::uint32_t>(0x1.555554p-3f * 1.001f);
     return true;
   });
+}
+
+// The index is the first operand; bit 31 of it, as a number, comes off. Only indices of 64 bits reach so far.
+bool misplace_far_elements(Program& program) {
+  const Program& values = program;
+  return rewrite(
+      program,
+      [&](const Instruction& i) {
+        return (i.op == Op::load || i.op == Op::gather) &&
+               byte_size(values.values[index(i.operands[0])].element) == 8;
+      },
+      [](Rewrite& change) {
+        Instruction load = change.original();
+        const ValueId place = load.operands[0];
+        const Type type = change.type_of(place);
+        const ValueId bit = change.apply(
+            Op::bit_and, type,
+            {change.apply(Op::shr, type, {place, change.constant(type, 31)}), change.constant(type, 1)});
+        load.operands[0] = change.apply(Op::sub, type, {place, bit});
+        change.replaced_by(std::move(load));
+      });
 }
 
 }  // namespace halyard::faulty
