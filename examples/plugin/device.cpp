@@ -34,9 +34,9 @@ HyDeviceInfo describe() {
   info.registers_per_lane = 255;
   info.max_scalar_bytes = 4096;
   info.max_buffers_per_kernel = 64;
-  info.memory_bytes = std::uint64_t{4} << 30;
-  info.max_allocation_bytes = std::uint64_t{2} << 30;
-  info.max_storage_range = std::uint64_t{2} << 30;
+  info.memory_bytes = std::uint64_t{8} << 30;
+  info.max_allocation_bytes = std::uint64_t{4} << 30;
+  info.max_storage_range = std::uint64_t{4} << 30;
   info.storage_alignment = Model::storage_alignment;
   info.cache_line_bytes = 64;
   info.l1_bytes = 32u << 10;
