@@ -12,6 +12,10 @@ namespace {
 /// Constants larger than this are computed at run time rather than kept (bytes).
 constexpr std::size_t largest_folded = std::size_t{64} << 20;
 
+/// Loops are written out, and loops in loops multiply: more nodes of branches than this make no graph that
+/// anyone waits for.
+constexpr std::int64_t most_in_branches = std::int64_t{1} << 16;
+
 }  // namespace
 
 Result<ops::NodeId> ImportContext::operand(std::size_t number) const {
@@ -195,9 +199,18 @@ Status Importer::import_node(const ::onnx::NodeProto& node, std::size_t position
   return {};
 }
 
-Results Importer::branch(const ::onnx::GraphProto& graph) {
+Results Importer::branch(const ::onnx::GraphProto& graph, const std::vector<NodeId>& inputs) {
+  if (graph.input_size() != static_cast<int>(inputs.size()))
+    return fail(ErrorCode::corrupt_data, fmt::format("its body '{}' declares {} inputs, and is given {}",
+                                                     graph.name(), graph.input_size(), inputs.size()));
+  imported_in_branches_ += graph.node_size();
+  if (imported_in_branches_ > most_in_branches)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the loops written out have more than {} nodes", most_in_branches));
   const std::map<std::string, ops::NodeId> outer = values_;
   const std::set<std::string_view> outer_used = used_;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    values_[graph.input(static_cast<int>(i)).name()] = inputs[i];
   for (const auto& initializer : graph.initializer()) {
     HALYARD_ASSIGN(ops::HostTensor value, read_tensor(initializer, {}));
     values_[initializer.name()] = builder_.constant(std::move(value), initializer.name());

@@ -78,11 +78,12 @@ struct ImportContext {
 
 using Import = Results (*)(ImportContext&);
 
-/// One row per operator of the default domain: adding an operator is adding a row.
+/// One row per operator: adding an operator is adding a row.
 struct OperatorRow {
   std::string_view name;
   Import import;
   std::uint16_t min_operands = 1;
+  std::string_view domain = {};  ///< empty for the default one, ai.onnx
 };
 
 /// A row's importer of its own file.
@@ -92,6 +93,7 @@ Results einsum(ImportContext& context);
 const OperatorRow* find_operator(std::string_view domain, std::string_view name);
 // By kind, a file each.
 std::vector<OperatorRow> activation_operators();
+std::vector<OperatorRow> control_operators();
 std::vector<OperatorRow> elementwise_operators();
 std::vector<OperatorRow> indexing_operators();
 std::vector<OperatorRow> loss_operators();
@@ -102,7 +104,10 @@ std::vector<OperatorRow> quantization_operators();
 std::vector<OperatorRow> recurrent_operators();
 std::vector<OperatorRow> reduction_operators();
 std::vector<OperatorRow> resize_operators();
+std::vector<OperatorRow> sampling_operators();
 std::vector<OperatorRow> signal_operators();
+std::vector<OperatorRow> text_operators();
+std::vector<OperatorRow> training_operators();
 std::vector<OperatorRow> window_operators();
 
 /// One node's value as the single result of an importer.
@@ -119,8 +124,9 @@ inline Results one(const Term& result) {
 class Importer {
  public:
   explicit Importer(const Model::Contents& model) : model_(model), builder_(graph_) {}
-  /// The outputs of a branch, which sees the values defined so far; its own are forgotten afterwards.
-  Results branch(const ::onnx::GraphProto& graph);
+  /// The outputs of a node's own graph, which sees `inputs` by its inputs' names and the values defined so
+  /// far; its own are forgotten afterwards.
+  Results branch(const ::onnx::GraphProto& graph, const std::vector<NodeId>& inputs);
   Result<ops::Graph> run(const InputShapes& shapes, const FixedInputs& fixed);
 
  private:
@@ -134,7 +140,8 @@ class Importer {
   ops::Graph graph_;
   ops::GraphBuilder builder_;
   std::map<std::string, NodeId> values_;
-  std::set<std::string_view> used_;  ///< what some node or the graph's outputs name
+  std::int64_t imported_in_branches_ = 0;  ///< nodes, counted as often as they run
+  std::set<std::string_view> used_;        ///< what some node or the graph's outputs name
 };
 
 }  // namespace halyard::onnx

@@ -42,8 +42,8 @@ void collect_missing(const ::onnx::ModelProto& proto, const ::onnx::GraphProto& 
     const ::onnx::NodeProto& node = graph.node(i);
     for (const auto& attribute : node.attribute())
       if (attribute.has_g()) collect_missing(proto, attribute.g(), opset, missing);
-    if (find_operator(node.domain(), node.op_type())) continue;
     const bool is_default = node.domain().empty() || node.domain() == "ai.onnx";
+    if (find_operator(node.domain(), node.op_type()) && (!is_default || opset > 0)) continue;
     std::int64_t version = is_default ? opset : 0;
     for (const auto& import : proto.opset_import())
       if (!is_default && import.domain() == node.domain()) version = import.version();
@@ -96,10 +96,16 @@ Status check_definitions(const ::onnx::GraphProto& graph) {
   return {};
 }
 
+/// 0 for a model that uses other domains alone.
 Result<std::int64_t> default_opset(const ::onnx::ModelProto& proto) {
   std::int64_t opset = 0;
-  for (const auto& import : proto.opset_import())
-    if (import.domain().empty() || import.domain() == "ai.onnx") opset = import.version();
+  bool imports_default = proto.opset_import_size() == 0;
+  for (const auto& import : proto.opset_import()) {
+    if (!import.domain().empty() && import.domain() != "ai.onnx") continue;
+    opset = import.version();
+    imports_default = true;
+  }
+  if (!imports_default) return 0;
   if (opset < 1 || opset > 22)
     return fail(ErrorCode::unsupported,
                 fmt::format("onnx: operator set {} of the default domain is not read (1 to 22 are); "

@@ -92,22 +92,57 @@ Results size(ImportContext& c) {
   return std::vector{c.builder.constant(std::move(count))};
 }
 
-/// A known condition decides which branch is read.
-Results either_branch(ImportContext& c) {
-  HALYARD_ASSIGN(double condition, c.known_number(0, 0));
-  HALYARD_ASSIGN(const ::onnx::GraphProto* branch,
-                 c.attributes.graph(condition != 0 ? "then_branch" : "else_branch"));
-  if (branch == nullptr) return fail(ErrorCode::corrupt_data, "a branch is missing");
-  return c.importer.branch(*branch);
+/// The determinants of square matrices [..., n, n], by elimination with the largest pivot of each column.
+Results det(ImportContext& c) {
+  const ops::Shape shape = c.shape(0);
+  const std::size_t rank = shape.rank();
+  constexpr std::int64_t largest = 32;  // each column is written out
+  if (rank < 2 || shape[rank - 1] != shape[rank - 2] || !is_float(c.element(0)))
+    return fail(ErrorCode::corrupt_data,
+                fmt::format("{}{} are no square matrices of floats", name(c.element(0)), shape.text()));
+  const std::int64_t n = shape[rank - 1];
+  if (n > largest)
+    return fail(ErrorCode::unsupported,
+                fmt::format("matrices of {0} x {0}; up to {1} x {1} are read", n, largest));
+  std::vector<std::int64_t> matrices(shape.extents().begin(), shape.extents().end() - 2);
+  std::int64_t count = 1;
+  for (std::int64_t extent : matrices) count *= extent;
+  const auto part = [&](const Term& x, std::int64_t axis, std::int64_t from, std::int64_t to) {
+    return x.then([&](NodeId id) { return c.builder.slice_axis(id, axis, from, to); });
+  };
+  Term left = c.term(0).then([&](NodeId id) { return c.builder.reshape(id, {count, n, n}); });
+  Term det(c.builder, c.builder.full(c.element(0), ops::Shape({count, 1, 1}), 1));
+  for (std::int64_t m = n; m > 0; --m) {
+    const Term column = part(left, 2, 0, 1);
+    const Term place = column.unary(Primitive::abs).then([&](NodeId id) {
+      return c.builder.argument(Primitive::argmax, id, 1, true);
+    });
+    const Term row(c.builder, c.builder.iota(ElementType::i64, ops::Shape({1, m, 1}), 1));
+    const Term is_pivot = row.binary(Primitive::eq, place);
+    const auto of_pivot = [&](const Term& x) {
+      return select(is_pivot, x, 0).reduce(Primitive::reduce_sum, {1});
+    };
+    const Term pivot = of_pivot(column);
+    // The row moves to the top past as many as stand above it, each of which changes the sign.
+    const Term is_odd = place.binary(Primitive::rem, 2).binary(Primitive::eq, 1);
+    det = det * select(is_odd, -pivot, pivot);
+    if (m == 1) break;
+    const Term divisor = select(pivot.binary(Primitive::eq, 0), pivot + 1, pivot);
+    const Term remains = part(left - column / divisor * of_pivot(left), 2, 1, m);
+    left = select(part(row, 1, 0, m - 1).binary(Primitive::lt, place), part(remains, 1, 0, m - 1),
+                  part(remains, 1, 1, m));
+  }
+  return one(det.then([&](NodeId id) { return c.builder.reshape(id, matrices); }));
 }
 
 const std::map<std::string_view, OperatorRow>& table() {
   static const std::map<std::string_view, OperatorRow> rows = [] {
     std::map<std::string_view, OperatorRow> made;
     for (const auto& group :
-         {activation_operators(), elementwise_operators(), indexing_operators(), loss_operators(),
-          movement_operators(), normalization_operators(), other_operators(), quantization_operators(),
-          recurrent_operators(), reduction_operators(), resize_operators(), signal_operators(),
+         {activation_operators(), control_operators(), elementwise_operators(), indexing_operators(),
+          loss_operators(), movement_operators(), normalization_operators(), other_operators(),
+          quantization_operators(), recurrent_operators(), reduction_operators(), resize_operators(),
+          sampling_operators(), signal_operators(), text_operators(), training_operators(),
           window_operators()})
       for (const OperatorRow& row : group) made.emplace(row.name, row);
     return made;
@@ -119,8 +154,8 @@ const std::map<std::string_view, OperatorRow>& table() {
 
 std::vector<OperatorRow> other_operators() {
   return {
-      {"Constant", constant, 0}, {"Einsum", einsum}, {"Gemm", gemm, 2}, {"If", either_branch},
-      {"MatMul", matmul, 2},     {"Shape", shape},   {"Size", size},
+      {"Constant", constant, 0}, {"Det", det},     {"Einsum", einsum}, {"Gemm", gemm, 2},
+      {"MatMul", matmul, 2},     {"Shape", shape}, {"Size", size},
   };
 }
 
@@ -131,9 +166,9 @@ std::vector<std::string_view> operator_names() {
 }
 
 const OperatorRow* find_operator(std::string_view domain, std::string_view name) {
-  if (!domain.empty() && domain != "ai.onnx") return nullptr;
   auto found = table().find(name);
-  return found == table().end() ? nullptr : &found->second;
+  const bool is_found = found != table().end() && found->second.domain == (domain == "ai.onnx" ? "" : domain);
+  return is_found ? &found->second : nullptr;
 }
 
 }  // namespace halyard::onnx

@@ -59,7 +59,7 @@ class Model {
   std::shared_ptr<const Contents> contents_;
 };
 
-/// The operators of the default domain that are read, in alphabetical order.
+/// The operators that are read (of ai.onnx and of ai.onnx.preview.training), in alphabetical order.
 std::vector<std::string_view> operator_names();
 
 }  // namespace halyard::onnx
