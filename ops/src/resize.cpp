@@ -19,27 +19,6 @@ struct Taps {
   std::vector<double> weights;       ///< parallel
 };
 
-double coordinate(std::int64_t i, std::int64_t from, std::int64_t to, const ResizeOptions& options) {
-  const auto at = static_cast<double>(i), source = static_cast<double>(from),
-             target = static_cast<double>(to);
-  const double scale = options.scale > 0 ? options.scale : target / source;
-  switch (options.coordinates) {
-    case Coordinates::half_pixel:
-      return (at + 0.5) / scale - 0.5;
-    case Coordinates::pytorch_half_pixel:
-      return to > 1 ? (at + 0.5) / scale - 0.5 : 0;
-    case Coordinates::half_pixel_symmetric:
-      return source / 2 * (1 - target / (scale * source)) + (at + 0.5) / scale - 0.5;
-    case Coordinates::align_corners:
-      return to > 1 ? at * (source - 1) / (source * scale - 1) : 0;
-    case Coordinates::half_pixel_floor:
-      return (at + 0.5) / scale;
-    case Coordinates::asymmetric:
-      break;
-  }
-  return at / scale;
-}
-
 std::int64_t nearest_place(double at, Nearest rule) {
   switch (rule) {
     case Nearest::round_prefer_floor:
@@ -52,6 +31,11 @@ std::int64_t nearest_place(double at, Nearest rule) {
       break;
   }
   return static_cast<std::int64_t>(std::ceil(at));
+}
+
+/// Whether a part of an axis can be a crop's end: finite, and no place on an axis leaves 64 bits.
+bool is_place(double part) {
+  return std::fabs(part) <= 0x1p20;
 }
 
 /// Keys' cubic kernel at a distance.
@@ -89,7 +73,7 @@ Taps taps_of(std::int64_t from, std::int64_t to, const ResizeOptions& options) {
   Taps taps;
   if (options.interpolation == Interpolation::linear) taps.count = 2;
   if (options.interpolation == Interpolation::cubic) taps.count = 4;
-  for (std::int64_t i = 0; i < to; ++i) append(taps, coordinate(i, from, to, options), from, options);
+  for (std::int64_t i = 0; i < to; ++i) append(taps, resized_coordinate(i, from, to, options), from, options);
   return taps;
 }
 
@@ -108,6 +92,30 @@ Result<NodeId> column(GraphBuilder& b, const std::vector<Value>& values, const T
 
 }  // namespace
 
+double resized_coordinate(std::int64_t i, std::int64_t from, std::int64_t to, const ResizeOptions& options) {
+  const auto at = static_cast<double>(i), source = static_cast<double>(from),
+             target = static_cast<double>(to);
+  const double scale = options.scale > 0 ? options.scale : target / source;
+  switch (options.coordinates) {
+    case Coordinates::half_pixel:
+      return (at + 0.5) / scale - 0.5;
+    case Coordinates::pytorch_half_pixel:
+      return to > 1 ? (at + 0.5) / scale - 0.5 : 0;
+    case Coordinates::half_pixel_symmetric:
+      return source / 2 * (1 - target / (scale * source)) + (at + 0.5) / scale - 0.5;
+    case Coordinates::align_corners:
+      return to > 1 ? at * (source - 1) / (source * scale - 1) : 0;
+    case Coordinates::half_pixel_floor:
+      return (at + 0.5) / scale;
+    case Coordinates::cropped:
+      return (source - 1) * (to > 1 ? options.start + at * (options.end - options.start) / (target - 1)
+                                    : (options.start + options.end) / 2);
+    case Coordinates::asymmetric:
+      break;
+  }
+  return at / scale;
+}
+
 Result<NodeId> resize(GraphBuilder& b, NodeId x, std::int64_t axis, std::int64_t extent,
                       const ResizeOptions& options) {
   const Shape from = b.shape(x);
@@ -116,10 +124,11 @@ Result<NodeId> resize(GraphBuilder& b, NodeId x, std::int64_t axis, std::int64_t
   const ElementType element = b.element(x), wide = accumulator(element);
   const bool moves_only = options.interpolation == Interpolation::nearest;
   if (extent < 0 || extent > largest_extent || (old == 0 && extent > 0) ||
-      (!moves_only && !is_float(element)) || !(options.scale >= 0))
+      (!moves_only && !is_float(element)) || !(options.scale >= 0) || !is_place(options.start) ||
+      !is_place(options.end))
     return fail(ErrorCode::invalid_argument,
-                fmt::format("resize: axis {} of {} to {} elements, scale {}", axis, b.node(x).type().text(),
-                            extent, options.scale));
+                fmt::format("resize: axis {} of {} to {} elements, scale {}, from {} to {} of it", axis,
+                            b.node(x).type().text(), extent, options.scale, options.start, options.end));
   const Taps taps = taps_of(old, extent, options);
   std::vector<std::int64_t> line(from.rank(), 1);
   line[static_cast<std::size_t>(axis)] = extent;

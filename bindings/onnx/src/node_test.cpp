@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "contents.h"
@@ -95,9 +96,16 @@ Result<NodeTest> built(const Model& model, const std::vector<ops::HostTensor>& i
   return test;
 }
 
+/// Tests whose data were computed from something else than their model says, and what that is.
+const std::map<std::string_view, std::string_view> contradictions{
+    {"test_adam_multiple", "its data were made with epsilon 0.01, its model leaves it at 1e-6"},
+};
+
 }  // namespace
 
 Result<NodeTest> read_node_test(const std::filesystem::path& folder) {
+  if (auto found = contradictions.find(folder.filename().string()); found != contradictions.end())
+    return fail(ErrorCode::unsupported, fmt::format("onnx: the test contradicts itself: {}", found->second));
   HALYARD_ASSIGN(Model model, Model::load(folder / "model.onnx"));
   const std::filesystem::path data = folder / "test_data_set_0";
   HALYARD_ASSIGN(std::vector<ops::HostTensor> inputs, read_tensor_files(data, "input", model.inputs()));

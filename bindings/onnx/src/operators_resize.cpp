@@ -47,7 +47,8 @@ Result<ops::ResizeOptions> options_of(const ImportContext& c) {
                                       {"half_pixel_symmetric", Coordinates::half_pixel_symmetric},
                                       {"align_corners", Coordinates::align_corners},
                                       {"asymmetric", Coordinates::asymmetric},
-                                      {"tf_half_pixel_for_nn", Coordinates::half_pixel_floor}},
+                                      {"tf_half_pixel_for_nn", Coordinates::half_pixel_floor},
+                                      {"tf_crop_and_resize", Coordinates::cropped}},
                                      coordinates, "coordinate_transformation_mode"));
   HALYARD_ASSIGN(options.nearest, one_of<Nearest>({{"round_prefer_floor", Nearest::round_prefer_floor},
                                                    {"round_prefer_ceil", Nearest::round_prefer_ceil},
@@ -57,10 +58,44 @@ Result<ops::ResizeOptions> options_of(const ImportContext& c) {
   return options;
 }
 
+Result<std::vector<double>> known_numbers(const ImportContext& c, std::size_t number) {
+  HALYARD_ASSIGN(ops::HostTensor tensor, c.known(number));
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < tensor.count(); ++i) values.push_back(tensor.at(i));
+  return values;
+}
+
+/// Where each axis is cropped (operand 1: the starts, then the ends); empty if it is not.
+Result<std::vector<double>> crop_of(const ImportContext& c, const ops::ResizeOptions& options,
+                                    std::size_t axes) {
+  if (options.coordinates != ops::Coordinates::cropped) return std::vector<double>();
+  HALYARD_ASSIGN(std::vector<double> crop, known_numbers(c, 1));
+  if (crop.size() == 2 * axes) return crop;
+  return fail(ErrorCode::corrupt_data, fmt::format("roi has {} numbers for {} axes", crop.size(), axes));
+}
+
+/// Which of x's elements along `axis`, resized from `from` elements, lie beyond its ends: bool [1, …, extent,
+/// …, 1].
+Result<NodeId> beyond_ends(ImportContext& c, NodeId x, std::int64_t axis, std::int64_t from,
+                           const ops::ResizeOptions& options) {
+  std::vector<std::int64_t> line(c.rank(0), 1);
+  const std::int64_t extent = c.builder.shape(x)[static_cast<std::size_t>(axis)];
+  line[static_cast<std::size_t>(axis)] = extent;
+  HALYARD_ASSIGN(ops::HostTensor mask, ops::HostTensor::allocate(ElementType::boolean, ops::Shape(line)));
+  for (std::int64_t i = 0; i < extent; ++i) {
+    const double at = ops::resized_coordinate(i, from, extent, options);
+    mask.set_bits_at(i, at < 0 || at > static_cast<double>(from - 1));
+  }
+  return c.builder.constant(std::move(mask));
+}
+
 /// `scales` and `sizes` per entry of `axes`; one of the two is empty.
 Results resized(ImportContext& c, const std::vector<std::int64_t>& axes, const std::vector<double>& scales,
                 const std::vector<std::int64_t>& sizes) {
   HALYARD_ASSIGN(ops::ResizeOptions options, options_of(c));
+  HALYARD_ASSIGN(std::vector<double> crop, crop_of(c, options, axes.size()));
+  HALYARD_ASSIGN(double extrapolated, c.attributes.number("extrapolation_value", 0));
+  std::vector<NodeId> beyond;
   if ((scales.empty() ? sizes.size() : scales.size()) != axes.size())
     return fail(ErrorCode::corrupt_data,
                 fmt::format("{} scales and {} sizes for {} axes", scales.size(), sizes.size(), axes.size()));
@@ -73,8 +108,19 @@ Results resized(ImportContext& c, const std::vector<std::int64_t>& axes, const s
         scales.empty() ? static_cast<double>(sizes[i]) : std::floor(static_cast<double>(old) * scales[i]);
     if (!(extent >= 0 && extent < 0x1p40))
       return fail(ErrorCode::corrupt_data, fmt::format("axis {} resized to {} elements", axis, extent));
-    if (static_cast<std::int64_t>(extent) == old && (scales.empty() || scales[i] == 1)) continue;
+    if (!crop.empty()) {
+      options.start = crop[i];
+      options.end = crop[axes.size() + i];
+    }
+    const bool is_whole = options.start == 0 && options.end == 1;
+    if (static_cast<std::int64_t>(extent) == old && (scales.empty() || scales[i] == 1) && is_whole) continue;
     HALYARD_ASSIGN(x, ops::resize(c.builder, x, axis, static_cast<std::int64_t>(extent), options));
+    if (crop.empty()) continue;
+    HALYARD_ASSIGN(NodeId mask, beyond_ends(c, x, axis, old, options));
+    beyond.push_back(mask);
+  }
+  for (NodeId mask : beyond) {
+    HALYARD_ASSIGN(x, c.builder.select(mask, c.builder.scalar(c.element(0), extrapolated), x));
   }
   return std::vector{x};
 }
@@ -83,13 +129,6 @@ std::vector<std::int64_t> all_axes(std::size_t rank) {
   std::vector<std::int64_t> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   return axes;
-}
-
-Result<std::vector<double>> known_scales(const ImportContext& c, std::size_t number) {
-  HALYARD_ASSIGN(ops::HostTensor tensor, c.known(number));
-  std::vector<double> scales;
-  for (std::int64_t i = 0; i < tensor.count(); ++i) scales.push_back(tensor.at(i));
-  return scales;
 }
 
 bool has_elements(const ImportContext& c, std::size_t number) {
@@ -105,14 +144,14 @@ Results resize(ImportContext& c) {
     return resized(c, axes, {}, sizes);
   }
   if (!has_elements(c, scales_at)) return fail(ErrorCode::corrupt_data, "neither scales nor sizes are given");
-  HALYARD_ASSIGN(std::vector<double> scales, known_scales(c, scales_at));
+  HALYARD_ASSIGN(std::vector<double> scales, known_numbers(c, scales_at));
   return resized(c, axes, scales, {});
 }
 
 Results upsample(ImportContext& c) {
   std::vector<double> scales;
   if (c.has(1)) {
-    HALYARD_ASSIGN(scales, known_scales(c, 1));
+    HALYARD_ASSIGN(scales, known_numbers(c, 1));
   } else {
     HALYARD_ASSIGN(scales, c.attributes.numbers("scales"));
   }

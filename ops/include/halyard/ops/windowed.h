@@ -43,6 +43,9 @@ enum class Coordinates : std::uint8_t {
   align_corners,         ///< i · (from − 1) / (from · s − 1), 0 where `to` is 1
   asymmetric,            ///< i / s
   half_pixel_floor,      ///< (i + ½) / s (ONNX's tf_half_pixel_for_nn)
+  /// From `start` to `end` of the axis, 0 and 1 being the middles of its first and last element:
+  /// (from − 1) · (start + i · (end − start) / (to − 1)), the middle of the two where `to` is 1.
+  cropped,
 };
 enum class Nearest : std::uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
 
@@ -55,7 +58,10 @@ struct ResizeOptions {
   bool excludes_outside = false;  ///< weights beyond the ends are 0 and the others sum to 1
   /// s where it is not to / from exactly; 0: it is.
   double scale = 0;
+  double start = 0, end = 1;  ///< of `Coordinates::cropped`
 };
+/// Where element i of `to` lies on the axis of `from` elements, whose middles are 0, 1, …
+double resized_coordinate(std::int64_t i, std::int64_t from, std::int64_t to, const ResizeOptions& options);
 /// x with `extent` elements along `axis`. Places and weights are computed in f64 when the graph is made, and
 /// rounded once to x's type, so they are the same on every device. At most 2^24 elements.
 Result<NodeId> resize(GraphBuilder&, NodeId x, std::int64_t axis, std::int64_t extent,
