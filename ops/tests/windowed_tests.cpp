@@ -149,6 +149,15 @@ TEST_CASE("resize: places and weights of each coordinate rule") {
   check_close(
       resized(1, {.interpolation = Interpolation::linear, .coordinates = Coordinates::pytorch_half_pixel}),
       {1});
+  const auto cropped = [&](std::int64_t extent, double start, double end) {
+    return resized(extent, {.interpolation = Interpolation::linear,
+                            .coordinates = Coordinates::cropped,
+                            .start = start,
+                            .end = end});
+  };
+  check_close(cropped(3, 0.5, 1), {2.5, 3.25, 4});
+  check_close(cropped(2, 1, 0), {4, 1});
+  check_close(cropped(1, 0, 0.5), {1.75});
   // Keys' kernel reproduces straight lines between the ends only with a = −1/2.
   const HostTensor cubic = resized(
       7, {.interpolation = Interpolation::cubic, .coordinates = Coordinates::align_corners, .cubic = -0.5});
