@@ -118,7 +118,7 @@ struct GridSampler {
   }
   /// The taps of all axes from `axis` on, weighted; `places` and `inside` are of the axes before.
   Term sum(const Pixels& pixels, const Term& image, const std::vector<std::vector<Tap>>& axes,
-           std::vector<Term> places, const Term& inside) const {
+           const std::vector<Term>& places, const Term& inside) const {
     if (places.size() == axes.size()) {
       const Term value = pixels.at(image, places).cast(computed);
       return padding == Padding::zeros ? select(per_channel(inside), value, 0) : value;
