@@ -7,6 +7,11 @@
 namespace halyard::fusion {
 namespace {
 
+/// A value read in two places is computed in both, and so is what it is made of: chains of such operations
+/// (the doubling steps of a cumulative sum) would double at every step. Compilers take minutes for larger
+/// programs.
+constexpr std::size_t most_values = 1024;
+
 std::string key_of(const ClusterSpec& spec) {
   std::string key;
   for (ops::NodeId member : spec.members) key += fmt::format("{},", ops::index(member));
@@ -55,6 +60,9 @@ Result<Cluster> Trials::attempt(ClusterSpec spec) const {
   Cluster cluster;
   cluster.spec = std::move(spec);
   HALYARD_ASSIGN(cluster.tile, cluster_to_tile(nodes_.graph(), cluster.spec, nodes_.materialized()));
+  if (cluster.spec.members.size() > 1 && cluster.tile.program.values.size() > most_values)
+    return fail(ErrorCode::unsupported,
+                fmt::format("with what is read in several places it has more than {} values", most_values));
   HALYARD_ASSIGN(cluster.pattern, classify(cluster.tile.program));
   HALYARD_TRY(check_stores(cluster.tile.program, cluster.pattern));
   HALYARD_TRY(check_sizes(cluster.tile, profile_));
