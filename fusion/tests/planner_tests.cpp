@@ -5,6 +5,7 @@
 #include <halyard/fusion/sample_graphs.h>
 #include <halyard/ops/reference.h>
 #include <halyard/program/serialize.h>
+#include <algorithm>
 #include <set>
 #include "interpret_plan.h"
 #include "pinned_profiles.h"
@@ -225,6 +226,22 @@ TEST_CASE("long chains and wide sums become kernels of a bounded number of opera
   }
   CHECK(operations == 1599);  // of 1600, less the multiplication by 1
   CHECK(plan->clusters.size() < 100);
+}
+
+TEST_CASE("chains of which every step is read in two places become kernels of a bounded number of values") {
+  ops::Graph graph;
+  ops::GraphBuilder b(graph);
+  ops::NodeId x = b.input("x", ElementType::f32, {1000}).value();
+  REQUIRE(graph.output(b.cumulative(ops::Primitive::cumulative_min, x, 0).value(), "y"));
+  DeviceProfile costly_launches = pinned_profile("lavapipe");
+  costly_launches.launch_seconds = 1e-3;
+  auto plan = make_plan(graph, costly_launches, {});
+  REQUIRE_MESSAGE(plan, plan.error().message);
+  CHECK(plan->clusters.size() > 1);
+  for (const Cluster& cluster : plan->clusters) CHECK(cluster.tile.program.values.size() <= 1024);
+  CHECK(std::any_of(plan->boundaries.begin(), plan->boundaries.end(), [](const Boundary& boundary) {
+    return boundary.reason.find("more than 1024 values") != std::string::npos;
+  }));
 }
 
 }  // namespace halyard::fusion
