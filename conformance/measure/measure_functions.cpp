@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -142,22 +143,32 @@ class Measurement {
 void Measurement::load() {
   std::ifstream file(state_path_);
   if (!file) return;
-  const Json state = Json::parse(file, nullptr, false);
-  if (state.is_discarded() || state.value("device", "") != device_)
+  const auto worst = [](const Json& json) {
+    return Worst{std::strtod(json.at("ulp").get_ref<const std::string&>().c_str(), nullptr),
+                 std::bit_cast<float>(json.at("bits").get<std::uint32_t>())};
+  };
+  bool is_ours = false;
+  try {
+    const Json state = Json::parse(file);
+    is_ours = state.at("device") == device_;
+    if (is_ours)
+      for (const auto& [name, entry] : state.at("functions").items())
+        progress_[name] = {entry.at("chunks"), worst(entry.at("promised")), worst(entry.at("beyond"))};
+  } catch (const Json::exception&) {
+    is_ours = false;
+  }
+  if (!is_ours)
     give_up(fmt::format("'{}' is no state of a measurement on {}; name another file or remove it",
                         state_path_.string(), device_));
-  const auto worst = [](const Json& json) {
-    return Worst{json.at("ulp").get<double>(), std::bit_cast<float>(json.at("bits").get<std::uint32_t>())};
-  };
-  for (const auto& [name, entry] : state.at("functions").items())
-    progress_[name] = {entry.at("chunks"), worst(entry.at("promised")), worst(entry.at("beyond"))};
 }
 
 /// Written beside the old one and renamed over it: a stop in between loses nothing.
 void Measurement::save() const {
   Json state{{"device", device_}, {"functions", Json::object()}};
   const auto json = [](const Worst& worst) {
-    return Json{{"ulp", worst.ulp}, {"bits", std::bit_cast<std::uint32_t>(worst.argument)}};
+    // As text: JSON has no infinity.
+    return Json{{"ulp", fmt::format("{}", worst.ulp)},
+                {"bits", std::bit_cast<std::uint32_t>(worst.argument)}};
   };
   for (const auto& [name, each] : progress_)
     state["functions"][name] = {
