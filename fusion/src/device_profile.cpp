@@ -42,6 +42,7 @@ void visit_fields(Profile& profile, const Visit& visit) {
   visit("cache_bytes_mid", profile.cache_bytes_mid);
   visit("cache_bytes_far", profile.cache_bytes_far);
   visit("max_buffer_range", profile.max_buffer_range);
+  visit("max_buffers", profile.max_buffers);
   visit("max_loop_trips", profile.max_loop_trips);
   visit("fused_fma", profile.fused_fma);
   visit("keeps_subnormals", profile.keeps_subnormals);
@@ -161,6 +162,7 @@ DeviceProfile make_profile(const hal::DeviceInfo& info) {
   take_if_known(profile.cache_bytes_mid, info.l2_bytes);
   take_if_known(profile.cache_bytes_far, info.l3_bytes);
   take_if_known(profile.max_buffer_range, info.max_storage_range);
+  take_if_known(profile.max_buffers, info.max_buffers_per_kernel);
   if (auto trips = info.quirk(hal::quirk::max_loop_iterations))
     profile.max_loop_trips = static_cast<std::uint32_t>(*trips);
   profile.fused_fma = info.numeric.fused_fma == hal::Fact::yes;

@@ -41,6 +41,10 @@ Status check_stores(const TileProgram& program, Pattern pattern) {
 }
 
 Status check_sizes(const ClusterTile& tile, const DeviceProfile& profile) {
+  if (tile.program.operands.size() > profile.max_buffers)
+    return fail(ErrorCode::unsupported,
+                fmt::format("it has {} operands and results; a kernel of this device binds {}",
+                            tile.program.operands.size(), profile.max_buffers));
   for (std::size_t i = 0; i < tile.program.operands.size(); ++i) {
     std::uint64_t bytes =
         static_cast<std::uint64_t>(std::max<std::int64_t>(tile.binding.operand_elements[i], 0)) *

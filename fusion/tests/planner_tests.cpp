@@ -244,4 +244,26 @@ TEST_CASE("chains of which every step is read in two places become kernels of a 
   }));
 }
 
+TEST_CASE("a kernel has no more operands and results than the device binds") {
+  ops::Graph graph;
+  ops::GraphBuilder b(graph);
+  ops::NodeId sum = b.input("x", ElementType::f32, {64}).value();
+  for (int i = 0; i < 9; ++i) {
+    auto term = b.input("x" + std::to_string(i), ElementType::f32, {64}).value();
+    sum = b.binary(ops::Primitive::add, sum, term).value();
+  }
+  REQUIRE(graph.output(sum, "sum"));
+  DeviceProfile few = pinned_profile("gpu-32");
+  few.max_buffers = 4;
+  auto plan = make_plan(graph, few, {});
+  REQUIRE_MESSAGE(plan, plan.error().message);
+  CHECK(plan->clusters.size() > 1);
+  for (const Cluster& cluster : plan->clusters) CHECK(cluster.tile.program.operands.size() <= 4);
+  few.max_buffers = 2;
+  plan = make_plan(graph, few, {});
+  REQUIRE(!plan);
+  CHECK(plan.error().message.find("3 operands and results; a kernel of this device binds 2") !=
+        std::string::npos);
+}
+
 }  // namespace halyard::fusion

@@ -44,6 +44,7 @@ struct DeviceProfile {
   std::uint64_t cache_bytes_mid = 512 << 10;  ///< L2 per core
   std::uint64_t cache_bytes_far = 32 << 20;   ///< last level, shared
   std::uint64_t max_buffer_range = ~std::uint64_t{0};
+  std::uint32_t max_buffers = ~std::uint32_t{0};  ///< that one kernel binds
   std::uint32_t max_loop_trips =
       0;  ///< 0 = no limit; else the most iterations one lane may run over all its loops (a driver's quirk)
 
