@@ -203,7 +203,7 @@ Results Importer::branch(const ::onnx::GraphProto& graph, const std::vector<Node
   if (graph.input_size() != static_cast<int>(inputs.size()))
     return fail(ErrorCode::corrupt_data, fmt::format("its body '{}' declares {} inputs, and is given {}",
                                                      graph.name(), graph.input_size(), inputs.size()));
-  imported_in_branches_ += graph.node_size();
+  imported_in_branches_ += graph.node_size() + 1;  // so that empty bodies count, too
   if (imported_in_branches_ > most_in_branches)
     return fail(ErrorCode::unsupported,
                 fmt::format("the loops written out have more than {} nodes", most_in_branches));
@@ -212,8 +212,12 @@ Results Importer::branch(const ::onnx::GraphProto& graph, const std::vector<Node
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values_[graph.input(static_cast<int>(i)).name()] = inputs[i];
   for (const auto& initializer : graph.initializer()) {
-    HALYARD_ASSIGN(ops::HostTensor value, read_tensor(initializer, {}));
-    values_[initializer.name()] = builder_.constant(std::move(value), initializer.name());
+    auto [constant, is_new] = branch_constants_.try_emplace(&initializer);
+    if (is_new) {
+      HALYARD_ASSIGN(ops::HostTensor value, read_tensor(initializer, {}));
+      constant->second = builder_.constant(std::move(value), initializer.name());
+    }
+    values_[initializer.name()] = constant->second;
   }
   for (const auto& node : graph.node()) used_.insert(node.input().begin(), node.input().end());
   for (const auto& output : graph.output()) used_.insert(output.name());

@@ -140,8 +140,9 @@ class Importer {
   ops::Graph graph_;
   ops::GraphBuilder builder_;
   std::map<std::string, NodeId> values_;
-  std::int64_t imported_in_branches_ = 0;  ///< nodes, counted as often as they run
-  std::set<std::string_view> used_;        ///< what some node or the graph's outputs name
+  std::map<const ::onnx::TensorProto*, NodeId> branch_constants_;  ///< read once, however often they run
+  std::int64_t imported_in_branches_ = 0;                          ///< nodes, counted as often as they run
+  std::set<std::string_view> used_;  ///< what some node or the graph's outputs name
 };
 
 }  // namespace halyard::onnx

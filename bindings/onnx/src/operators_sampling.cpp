@@ -251,10 +251,12 @@ Results roi_align(ImportContext& c) {
   HALYARD_ASSIGN(std::int64_t ratio, c.attributes.integer("sampling_ratio", 0));
   HALYARD_ASSIGN(double scale, c.attributes.number("spatial_scale", 1));
   const ops::Shape shape = c.shape(0), rois = c.shape(1);
-  if (shape.rank() != 4 || rois.rank() != 2 || rois[1] != 4 || c.rank(2) != 1 || c.shape(2)[0] != rois[0])
-    return fail(ErrorCode::corrupt_data,
-                fmt::format("X {}, rois {} and batch_indices {} are not [n, c, h, w], [r, 4] and [r]",
-                            shape.text(), rois.text(), c.shape(2).text()));
+  if (shape.rank() != 4 || rois.rank() != 2 || rois[1] != 4 || c.rank(2) != 1 || c.shape(2)[0] != rois[0] ||
+      !is_float(c.element(0)) || !is_float(c.element(1)))
+    return fail(
+        ErrorCode::corrupt_data,
+        fmt::format("X {}{}, rois {}{} and batch_indices {} are no floats [n, c, h, w], [r, 4] and [r]",
+                    name(c.element(0)), shape.text(), name(c.element(1)), rois.text(), c.shape(2).text()));
   if ((mode != "avg" && mode != "max") ||
       (coordinates != "half_pixel" && coordinates != "output_half_pixel") || height < 1 || width < 1 ||
       shape[2] < 1 || shape[3] < 1)

@@ -8,6 +8,9 @@
 namespace halyard::onnx {
 namespace {
 
+/// Every item of every length at every distance is compared by an operation of its own.
+constexpr std::int64_t most_comparisons = 4096;
+
 /// The n-grams of TfIdfVectorizer's pool, with the column of the result that counts each.
 struct Pool {
   struct Gram {
@@ -16,6 +19,7 @@ struct Pool {
   };
   std::vector<Gram> grams;
   std::int64_t columns = 0;
+  std::int64_t longest = 0;  ///< gram
 
   static Result<Pool> read(const ImportContext& c);
 };
@@ -42,6 +46,7 @@ Result<Pool> Pool::read(const ImportContext& c) {
           columns[number] >= static_cast<std::int64_t>(columns.size()))
         return fail(ErrorCode::corrupt_data,
                     fmt::format("ngram_indexes: gram {} has none below {}", number, columns.size()));
+      pool.longest = length;
       pool.grams.push_back({{items.begin() + at, items.begin() + at + length}, columns[number]});
     }
   }
@@ -105,9 +110,16 @@ Results tf_idf_vectorizer(ImportContext& c) {
   const Term x =
       c.term(0).cast(ElementType::i64).then([&](NodeId id) { return c.builder.reshape(id, {rows, items}); });
   Term total(c.builder, c.builder.full(ElementType::f32, ops::Shape({rows, pool.columns}), 0));
-  // Longer ones do not fit; and one item alone has nothing to skip.
-  for (std::int64_t length = shortest; length <= std::min(longest, items); ++length)
-    for (std::int64_t step = 1; step <= (length == 1 ? 1 : std::min(skips + 1, items)); ++step) {
+  std::int64_t comparisons = 0;
+  // Longer ones are not in the pool or do not fit; and one item alone has nothing to skip.
+  for (std::int64_t length = shortest; length <= std::min({longest, pool.longest, items}); ++length)
+    for (std::int64_t step = 1; step <= (length == 1 ? 1 : std::min(skips, items) + 1); ++step) {
+      comparisons += length;
+      if (comparisons > most_comparisons)
+        return fail(
+            ErrorCode::unsupported,
+            fmt::format("grams of up to {} with up to {} skipped in {} items are more than {} comparisons",
+                        longest, skips, items, most_comparisons));
       HALYARD_ASSIGN(std::optional<Term> found, occurrences(c, x, pool, length, step));
       if (found) total = total + *found;
     }

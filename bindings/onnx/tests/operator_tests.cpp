@@ -139,6 +139,17 @@ TEST_CASE("loops that are too long, too deep or malformed are refused") {
   }
   CHECK(contains(refusal_of(loop_of(deep, 512, false)), "more than 65536 nodes"));
 
+  // 512 · 512 · 512 iterations of nothing.
+  Body empty;
+  empty.input("i").input("go").input("s").output("go").output("s");
+  for (int level = 0; level < 2; ++level) {
+    Body outer;
+    outer.input("i").input("go").input("s");
+    attach(outer.node("Loop", {"trips", "", "s"}, "next"), empty);
+    empty = outer.output("go").output("next");
+  }
+  CHECK(contains(refusal_of(loop_of(empty, 512, false)), "more than 65536 nodes"));
+
   Body few = adding();
   few.graph.mutable_input()->RemoveLast();
   CHECK(contains(refusal_of(loop_of(few, 3)), "declares 2 inputs, and is given 3"));
@@ -212,10 +223,10 @@ TEST_CASE("places beyond an image are padding, whatever the grid holds") {
 }
 
 TEST_CASE("n-grams whose pool is malformed are refused, and those longer than the text count nothing") {
-  const auto counting = [](const std::vector<std::int64_t>& starts,
-                           const std::vector<std::int64_t>& columns) {
+  const auto counting = [](const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& columns,
+                           std::int64_t items = 2) {
     ModelWriter writer(9);
-    writer.input("x", i64, {2}).output("y", f32, {static_cast<std::int64_t>(columns.size())});
+    writer.input("x", i64, {items}).output("y", f32, {static_cast<std::int64_t>(columns.size())});
     ::onnx::NodeProto& node = writer.node("TfIdfVectorizer", {"x"}, {"y"});
     ModelWriter::attribute(node, "pool_int64s", std::vector<std::int64_t>{1, 2, 3});
     ModelWriter::attribute(node, "ngram_counts", starts);
@@ -230,6 +241,7 @@ TEST_CASE("n-grams whose pool is malformed are refused, and those longer than th
   };
   CHECK(refusal_of(counting({0, 1}, {0, 1})) == "it is read");
   CHECK(refusal_of(counting({0, 3, 3}, {2, 1, 0})) == "it is read");
+  CHECK(contains(refusal_of(counting({0, 1}, {0, 1}, 1 << 30)), "more than 4096 comparisons"));
   CHECK(contains(refusal_of(counting({0, 2}, {0, 1, 2})), "no grams of 2"));
   CHECK(contains(refusal_of(counting({0, 4}, {0, 1, 2})), "0 to 4 are no grams of 1"));
   CHECK(contains(refusal_of(counting({0, 1}, {0, 5})), "gram 1 has none below 2"));
