@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <halyard/hal/command_graph.h>
 #include <halyard/hal/device.h>
+#include <halyard/hal/fault_injection.h>
 #include <halyard/hal/registry.h>
 #include <chrono>
 #include <cstdint>

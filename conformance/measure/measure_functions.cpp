@@ -77,32 +77,21 @@ struct Worst {
   Worst merged(const Worst& other) const { return other.ulp > ulp ? other : *this; }
 };
 
-/// What is known of one function: chunks done, and the worst within and beyond what is promised.
+/// What is known of one function: chunks done, and the worst in them.
 struct Progress {
   std::int64_t chunks = 0;
-  Worst promised, beyond;
+  Worst worst;
 };
 
-struct Pair {
-  Worst promised, beyond;
-};
-
-Pair worst_of(const Function& function, std::span<const float> arguments, std::span<const float> values) {
-  const double promised = ops::row(function.primitive).error.greatest_f32;
+Worst worst_of(const Function& function, std::span<const float> arguments, std::span<const float> values) {
   return tbb::parallel_reduce(
-      tbb::blocked_range<std::size_t>(0, values.size(), 1 << 14), Pair{},
-      [&](const tbb::blocked_range<std::size_t>& range, Pair worst) {
-        for (std::size_t i = range.begin(); i < range.end(); ++i) {
-          const double argument = arguments[i];
-          const Worst found{ulp_distance(values[i], function.exact(argument)), arguments[i]};
-          Worst& place = std::fabs(argument) > promised ? worst.beyond : worst.promised;
-          place = place.merged(found);
-        }
+      tbb::blocked_range<std::size_t>(0, values.size(), 1 << 14), Worst{},
+      [&](const tbb::blocked_range<std::size_t>& range, Worst worst) {
+        for (std::size_t i = range.begin(); i < range.end(); ++i)
+          worst = worst.merged({ulp_distance(values[i], function.exact(arguments[i])), arguments[i]});
         return worst;
       },
-      [](const Pair& a, const Pair& b) {
-        return Pair{a.promised.merged(b.promised), a.beyond.merged(b.beyond)};
-      });
+      [](const Worst& a, const Worst& b) { return a.merged(b); });
 }
 
 [[noreturn]] void give_up(const std::string& message) {
@@ -153,7 +142,7 @@ void Measurement::load() {
     is_ours = state.at("device") == device_;
     if (is_ours)
       for (const auto& [name, entry] : state.at("functions").items())
-        progress_[name] = {entry.at("chunks"), worst(entry.at("promised")), worst(entry.at("beyond"))};
+        progress_[name] = {entry.at("chunks"), worst(entry.at("worst"))};
   } catch (const Json::exception&) {
     is_ours = false;
   }
@@ -171,8 +160,7 @@ void Measurement::save() const {
                 {"bits", std::bit_cast<std::uint32_t>(worst.argument)}};
   };
   for (const auto& [name, each] : progress_)
-    state["functions"][name] = {
-        {"chunks", each.chunks}, {"promised", json(each.promised)}, {"beyond", json(each.beyond)}};
+    state["functions"][name] = {{"chunks", each.chunks}, {"worst", json(each.worst)}};
   std::filesystem::path written = state_path_;
   written += ".new";
   std::ofstream(written) << state.dump(1) << '\n';
@@ -203,12 +191,11 @@ void Measurement::measure(const Function& function, std::int64_t first_chunk, st
     auto* bits = reinterpret_cast<std::uint32_t*>(inputs[0].mutable_data());
     for (std::int64_t i = 0; i < count; ++i) bits[i] = static_cast<std::uint32_t>(chunk * count + i);
     const std::vector<ops::HostTensor> outputs = value_of(executable->run(inputs));
-    const Pair found = worst_of(function, inputs[0].values<float>(), outputs[0].values<float>());
-    progress.promised = progress.promised.merged(found.promised);
-    progress.beyond = progress.beyond.merged(found.beyond);
+    progress.worst =
+        progress.worst.merged(worst_of(function, inputs[0].values<float>(), outputs[0].values<float>()));
     progress.chunks = chunk + 1;
     save();
-    show(name, progress.chunks, end_chunk, progress.promised.ulp);
+    show(name, progress.chunks, end_chunk, progress.worst.ulp);
   }
 }
 
@@ -236,14 +223,10 @@ int run(int argc, char** argv) {
     const std::string name(ops::name(function.primitive));
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
     measurement.measure(function, 0, chunks);
-    const Progress& result = measurement.progress(function.primitive);
-    const ops::ErrorBound& bound = ops::row(function.primitive).error;
-    holds = holds && result.promised.ulp <= bound.ulp_f32;
-    fmt::print("| {} | {:.3f} | {:a} | {} |\n", name, result.promised.ulp, result.promised.argument,
-               bound.ulp_f32);
-    if (result.beyond.ulp > result.promised.ulp)
-      fmt::print("| {}, beyond ±{} | {:.3g} | {:a} | none |\n", name, bound.greatest_f32, result.beyond.ulp,
-                 result.beyond.argument);
+    const Worst& worst = measurement.progress(function.primitive).worst;
+    const double bound = ops::row(function.primitive).error.ulp_f32;
+    holds = holds && worst.ulp <= bound;
+    fmt::print("| {} | {:.3f} | {:a} | {} |\n", name, worst.ulp, worst.argument, bound);
     std::fflush(stdout);
   }
   return holds ? 0 : 1;

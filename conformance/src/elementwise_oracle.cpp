@@ -319,12 +319,6 @@ double allowed_units(Primitive primitive, ElementType element) {
   return 0.5 + std::ldexp(bound.ulp_f32, format_of(element).digits - 24);
 }
 
-bool has_bound(Primitive primitive, const Scalar& operand) {
-  const ops::ErrorBound& bound = ops::row(primitive).error;
-  const double greatest = operand.element == ElementType::f64 ? bound.greatest_f64 : bound.greatest_f32;
-  return !(std::fabs(operand.number()) > greatest);
-}
-
 double float_error(const Real& exact, const Scalar& result, double allowed, const Allowance& allowance) {
   const double got = result.number();
   const Real least_normal(std::ldexp(1.0, format_of(result.element).least_exponent));
@@ -405,7 +399,6 @@ double elementwise_error(Primitive primitive, std::span<const Scalar> operands, 
   }
   const auto exact = of_floats(primitive, operands, allowance);
   if (!exact) return wrong;
-  if (!has_bound(primitive, operands[0])) return 0;
   return float_error(*exact, result, allowed_units(primitive, result.element), allowance);
 }
 

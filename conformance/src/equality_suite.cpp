@@ -191,13 +191,15 @@ Case reproducible_operation(const OpsCase& description) {
 
 void list_reproducible(std::vector<Case>& cases) {
   using ops::Primitive;
-  const std::int64_t specials = special_count(ElementType::f32);
   for (const samples::Sample& sample : samples::all()) cases.push_back(reproducible_pattern(sample));
-  for (const char* values : {"ordinary", "special", "moderate"})
+  for (ElementType element : {ElementType::f32, ElementType::f64}) {
+    const std::int64_t specials = special_count(element);
+    for (const char* values : {"ordinary", "special", "moderate"})
+      cases.push_back(reproducible_operation(
+          {Primitive::fma, element, std::nullopt, {specials * specials * specials}, "plain", values}));
     cases.push_back(reproducible_operation(
-        {Primitive::fma, ElementType::f32, std::nullopt, {specials * specials * specials}, "plain", values}));
-  cases.push_back(reproducible_operation(
-      {Primitive::dot_general, ElementType::f32, std::nullopt, {7, 600, 9}, "plain", "ordinary"}));
+        {Primitive::dot_general, element, std::nullopt, {7, 600, 9}, "plain", "ordinary"}));
+  }
 }
 
 // ---- one device, two batches

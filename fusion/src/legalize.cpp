@@ -110,13 +110,15 @@ Result<program::Program> Legalizer::run() {
           fmt::format("legalize: program {} computes in f64, which this device cannot; cast to f32 or "
                       "choose another device",
                       source_.name));
-  if (!facts_.fused_fma_f64 && any_instruction(source_.body, [](const Instruction& i) {
+  if (!facts_.fused_fma_f64 && !contains(facts_.arithmetic_types, ElementType::u64) &&
+      any_instruction(source_.body, [](const Instruction& i) {
         return i.op == Op::fma && i.type.element == ElementType::f64;
       }))
     return fail(
         ErrorCode::unsupported,
-        fmt::format("legalize: program {} needs an f64 fma that rounds once, which this device lacks; "
-                    "compute in f32, or in numerics mode 'standard'",
+        fmt::format("legalize: program {} needs an f64 fma that rounds once, which this device lacks "
+                    "and, without 64-bit integers, cannot compute; compute in f32, or in numerics mode "
+                    "'standard'",
                     source_.name));
   HALYARD_TRY(declare_interface());
   block(source_.body);
@@ -323,7 +325,7 @@ Legalizer::Carried Legalizer::lane_wise(const Instruction& i) {
     case 2:
       return {op(i.op, low(i.operands[0]), low(i.operands[1]))};
     default:
-      if (i.type.element == ElementType::f32 && !facts_.fused_fma)
+      if (!(i.type.element == ElementType::f64 ? facts_.fused_fma_f64 : facts_.fused_fma))
         return {exact_fma(low(i.operands[0]), low(i.operands[1]), low(i.operands[2]))};
       return {builder_.fma(low(i.operands[0]), low(i.operands[1]), low(i.operands[2]))};
   }

@@ -8,18 +8,25 @@ namespace halyard::fusion {
 using program::Op;
 using program::ValueId;
 
-/// |x| = mantissa * 2^(exponent - 150) with a mantissa of 24 bits, also for subnormals.
+Legalizer::FloatLayout Legalizer::layout_of(ValueId word) const {
+  if (width(word) == 64) return {52, 1023, 0x8000000000000000u, 0x7ff0000000000000u};
+  return {23, 127, 0x80000000u, 0x7f800000u};
+}
+
 Legalizer::Unpacked Legalizer::unpacked(ValueId bits) {
-  std::uint16_t n = lanes(bits);
-  ValueId magnitude = op(Op::bit_and, bits, u32(0x7fffffff, n));
-  ValueId biased = op(Op::shr, magnitude, u32(23, n));
-  ValueId fraction = op(Op::bit_and, magnitude, u32(0x7fffff, n));
-  ValueId zeros = op(Op::sub, leading_zeros(fraction), u32(8, n));
-  ValueId is_small = compare(Op::eq, biased, u32(0, n));
-  ValueId mantissa = builder_.select(is_small, op(Op::shl, fraction, op(Op::bit_and, zeros, u32(31, n))),
-                                     op(Op::bit_or, fraction, u32(0x800000, n)));
-  ValueId exponent = builder_.select(is_small, op(Op::sub, u32(1, n), zeros), biased);
-  return {mantissa, as(ElementType::i32, exponent)};
+  const FloatLayout layout = layout_of(bits);
+  const int above = width(bits) - layout.digits();
+  const auto constant = [&](auto value) { return word(bits, static_cast<std::uint64_t>(value)); };
+  ValueId magnitude = op(Op::bit_and, bits, constant(layout.sign - 1));
+  ValueId biased = op(Op::shr, magnitude, constant(layout.stored));
+  ValueId fraction = op(Op::bit_and, magnitude, constant(layout.leading() - 1));
+  ValueId zeros = op(Op::sub, leading_zeros(fraction), constant(above));
+  ValueId is_small = compare(Op::eq, biased, constant(0));
+  ValueId places = op(Op::bit_and, zeros, constant(width(bits) - 1));
+  ValueId mantissa = builder_.select(is_small, op(Op::shl, fraction, places),
+                                     op(Op::bit_or, fraction, constant(layout.leading())));
+  ValueId exponent = builder_.select(is_small, op(Op::sub, constant(1), zeros), biased);
+  return {mantissa, as_signed(exponent)};
 }
 
 /// The mantissa as a float in [1, 2).
@@ -29,32 +36,38 @@ ValueId Legalizer::unit_float(ValueId mantissa) {
   return as(ElementType::f32, op(Op::bit_or, fraction, u32(0x3f800000, n)));
 }
 
-ValueId Legalizer::i32_like(ValueId like, std::int32_t value) {
+/// A constant of the signed type as wide as `like`.
+ValueId Legalizer::signed_like(ValueId like, std::int64_t value) {
+  if (width(like) == 64)
+    return builder_.constant_bits({ElementType::i64, lanes(like)}, static_cast<std::uint64_t>(value));
   return builder_.constant_bits({ElementType::i32, lanes(like)}, static_cast<std::uint32_t>(value));
 }
 
-/// Rounds quotient (24 bits, then two that tell the rest from zero and from one half) * 2^(exponent - 152) to
-/// nearest even: the bits of the magnitude.
+/// Rounds quotient (a mantissa, then two bits that tell the rest from zero and from one half)
+/// · 2^(exponent − bias − stored − 2) to nearest even: the bits of the magnitude.
 ValueId Legalizer::rounded_quotient(ValueId quotient, ValueId exponent) {
-  std::uint16_t n = lanes(quotient);
-  ValueId one = i32_like(quotient, 1);
-  ValueId below = op(Op::sub, one, exponent);  // places lost to a subnormal result
-  below = builder_.select(compare(Op::lt, below, i32_like(below, 0)), i32_like(below, 0), below);
-  below = builder_.select(compare(Op::gt, below, i32_like(below, 27)), i32_like(below, 27), below);
-  ValueId shift = op(Op::add, as(ElementType::u32, below), u32(2, n));
+  const FloatLayout layout = layout_of(quotient);
+  const auto number = [&](int value) { return signed_like(quotient, value); };
+  ValueId unit = word(quotient, 1);
+  ValueId below = op(Op::sub, number(1), exponent);  // places lost to a subnormal result
+  below = builder_.select(compare(Op::lt, below, number(0)), number(0), below);
+  const int all = layout.digits() + 3;
+  below = builder_.select(compare(Op::gt, below, number(all)), number(all), below);
+  ValueId shift = op(Op::add, as_unsigned(below), word(quotient, 2));
   ValueId kept = op(Op::shr, quotient, shift);
   ValueId rest = op(Op::sub, quotient, op(Op::shl, kept, shift));
-  ValueId half = op(Op::shl, u32(1, n), op(Op::sub, shift, u32(1, n)));
-  ValueId is_odd = compare(Op::ne, op(Op::bit_and, kept, u32(1, n)), u32(0, n));
+  ValueId half = op(Op::shl, unit, op(Op::sub, shift, unit));
+  ValueId is_odd = compare(Op::ne, op(Op::bit_and, kept, unit), word(quotient, 0));
   ValueId tie_up = op(Op::bit_and, compare(Op::eq, rest, half), is_odd);
   ValueId up = op(Op::bit_or, compare(Op::gt, rest, half), tie_up);
-  kept = op(Op::add, kept, builder_.cast(ElementType::u32, up));
+  kept = op(Op::add, kept, flag(kept, up));
   ValueId biased =
-      builder_.select(compare(Op::lt, exponent, one), i32_like(exponent, 0), op(Op::sub, exponent, one));
+      builder_.select(compare(Op::lt, exponent, number(1)), number(0), op(Op::sub, exponent, number(1)));
   // The leading bit of the mantissa, and a carry out of it, add to the exponent.
-  ValueId packed = op(Op::add, op(Op::shl, as(ElementType::u32, biased), u32(23, n)), kept);
-  ValueId overflows = compare(Op::gt, exponent, i32_like(exponent, 254));
-  return builder_.select(overflows, u32(0x7f800000, n), packed);
+  ValueId places = word(quotient, static_cast<std::uint64_t>(layout.stored));
+  ValueId packed = op(Op::add, op(Op::shl, as_unsigned(biased), places), kept);
+  ValueId overflows = compare(Op::gt, exponent, number(2 * layout.bias));
+  return builder_.select(overflows, word(quotient, layout.infinity), packed);
 }
 
 ValueId Legalizer::exact_quotient(ValueId a, ValueId b) {
@@ -80,8 +93,8 @@ ValueId Legalizer::exact_quotient(ValueId a, ValueId b) {
   ValueId mend = builder_.cast(ElementType::i32, builder_.unary(Op::floor, steps));
   quotient = op(Op::add, quotient, mend);
   rest = op(Op::sub, rest, op(Op::mul, mend, divisor));
-  ValueId zero = i32_like(rest, 0);
-  ValueId one = i32_like(rest, 1);
+  ValueId zero = signed_like(rest, 0);
+  ValueId one = signed_like(rest, 1);
   ValueId too_large = compare(Op::lt, rest, zero);
   quotient = builder_.select(too_large, op(Op::sub, quotient, one), quotient);
   rest = builder_.select(too_large, op(Op::add, rest, divisor), rest);
@@ -94,7 +107,7 @@ ValueId Legalizer::exact_quotient(ValueId a, ValueId b) {
   tail = builder_.select(compare(Op::eq, twice, divisor), u32(2, n), tail);
   tail = builder_.select(compare(Op::eq, rest, zero), u32(0, n), tail);
   ValueId extended = op(Op::bit_or, op(Op::shl, as(ElementType::u32, quotient), u32(2, n)), tail);
-  ValueId bias = builder_.select(is_less, i32_like(a, 126), i32_like(a, 127));
+  ValueId bias = builder_.select(is_less, signed_like(a, 126), signed_like(a, 127));
   ValueId exponent = op(Op::add, op(Op::sub, x.exponent, y.exponent), bias);
   return special_quotient(a_bits, b_bits, rounded_quotient(extended, exponent));
 }
@@ -122,7 +135,7 @@ ValueId Legalizer::exact_root(ValueId a) {
   std::uint16_t n = lanes(a);
   ValueId bits = as(ElementType::u32, a);
   Unpacked x = unpacked(bits);
-  ValueId is_odd = compare(Op::ne, op(Op::bit_and, x.exponent, i32_like(a, 1)), i32_like(a, 0));
+  ValueId is_odd = compare(Op::ne, op(Op::bit_and, x.exponent, signed_like(a, 1)), signed_like(a, 0));
   ValueId places = builder_.select(is_odd, u32(23, n), u32(24, n));
   ValueId unit = unit_float(x.mantissa);
   ValueId radicand = builder_.select(is_odd, unit, op(Op::add, unit, unit));
@@ -137,8 +150,8 @@ ValueId Legalizer::exact_root(ValueId a) {
   ValueId mend = builder_.cast(ElementType::i32, builder_.unary(Op::floor, steps));
   rest = op(Op::sub, rest, op(Op::mul, mend, op(Op::add, op(Op::add, root, root), mend)));
   root = op(Op::add, root, mend);
-  ValueId one = i32_like(a, 1);
-  ValueId zero = i32_like(a, 0);
+  ValueId one = signed_like(a, 1);
+  ValueId zero = signed_like(a, 0);
   auto twice_and_one = [&] { return op(Op::add, op(Op::add, root, root), one); };
   ValueId too_large = compare(Op::lt, rest, zero);
   root = builder_.select(too_large, op(Op::sub, root, one), root);
@@ -149,7 +162,7 @@ ValueId Legalizer::exact_root(ValueId a) {
   // (root + 1/2)^2 = root^2 + root + 1/4: no tie is possible.
   ValueId up = compare(Op::gt, rest, root);
   root = builder_.select(up, op(Op::add, root, one), root);
-  ValueId doubled = op(Op::add, op(Op::sub, x.exponent, as(ElementType::i32, places)), i32_like(a, 150));
+  ValueId doubled = op(Op::add, op(Op::sub, x.exponent, as(ElementType::i32, places)), signed_like(a, 150));
   ValueId biased = op(Op::sub, op(Op::shr, doubled, one), one);
   ValueId result =
       op(Op::add, op(Op::shl, as(ElementType::u32, biased), u32(23, n)), as(ElementType::u32, root));

@@ -1,6 +1,7 @@
 #include "legalizer.h"
 
-/// 64-bit integers as pairs of words, for devices without Int64.
+/// 64-bit integers as pairs of words, for devices without Int64. What the exact fma shares (add, subtract,
+/// shift, compare) takes words of 64 bits too.
 namespace halyard::fusion {
 
 using program::Op;
@@ -16,12 +17,12 @@ Legalizer::Carried Legalizer::wide_select(ValueId condition, Carried a, Carried 
 
 Legalizer::Carried Legalizer::wide_add(Carried a, Carried b) {
   ValueId sum = op(Op::add, a.low, b.low);
-  ValueId carry = builder_.cast(ElementType::u32, compare(Op::lt, sum, a.low));
+  ValueId carry = flag(sum, compare(Op::lt, sum, a.low));
   return {sum, op(Op::add, op(Op::add, a.high, b.high), carry)};
 }
 
 Legalizer::Carried Legalizer::wide_sub(Carried a, Carried b) {
-  ValueId borrow = builder_.cast(ElementType::u32, compare(Op::lt, a.low, b.low));
+  ValueId borrow = flag(a.low, compare(Op::lt, a.low, b.low));
   return {op(Op::sub, a.low, b.low), op(Op::sub, op(Op::sub, a.high, b.high), borrow)};
 }
 
@@ -57,34 +58,36 @@ Legalizer::Carried Legalizer::wide_magnitude(Carried a) {
   return wide_select(wide_is_negative(a), wide_negated(a), a);
 }
 
-/// Shifts by 0 to 63. The bits that cross between the words are moved in two steps, since a shift by 32 is
-/// undefined.
+/// Shifts by less than the pair's width. The bits that cross between the words are moved in two steps, since
+/// a shift by a word's width is undefined.
 Legalizer::Carried Legalizer::wide_shl(Carried a, ValueId amount) {
-  std::uint16_t n = lanes(a.low);
-  ValueId within = op(Op::bit_and, amount, u32(31, n));
-  ValueId crosses = op(Op::shr, op(Op::shr, a.low, u32(1, n)), op(Op::sub, u32(31, n), within));
+  const auto bits = static_cast<std::uint64_t>(width(a.low));
+  ValueId last = word(a.low, bits - 1);
+  ValueId within = op(Op::bit_and, amount, last);
+  ValueId crosses = op(Op::shr, op(Op::shr, a.low, word(a.low, 1)), op(Op::sub, last, within));
   ValueId shifted = op(Op::shl, a.low, within);
   Carried small{shifted, op(Op::bit_or, op(Op::shl, a.high, within), crosses)};
-  return wide_select(compare(Op::ge, amount, u32(32, n)), {u32(0, n), shifted}, small);
+  return wide_select(compare(Op::ge, amount, word(a.low, bits)), {word(a.low, 0), shifted}, small);
 }
 
 Legalizer::Carried Legalizer::wide_shr(Carried a, ValueId amount, bool arithmetic) {
-  std::uint16_t n = lanes(a.low);
-  ValueId within = op(Op::bit_and, amount, u32(31, n));
-  ValueId crosses = op(Op::shl, op(Op::shl, a.high, u32(1, n)), op(Op::sub, u32(31, n), within));
+  const auto bits = static_cast<std::uint64_t>(width(a.low));
+  ValueId last = word(a.low, bits - 1);
+  ValueId within = op(Op::bit_and, amount, last);
+  ValueId crosses = op(Op::shl, op(Op::shl, a.high, word(a.low, 1)), op(Op::sub, last, within));
   auto shift_high = [&](ValueId by) {
     if (!arithmetic) return op(Op::shr, a.high, by);
-    return as(ElementType::u32, op(Op::shr, as(ElementType::i32, a.high), as(ElementType::i32, by)));
+    return as_unsigned(op(Op::shr, as_signed(a.high), as_signed(by)));
   };
   ValueId shifted = shift_high(within);
-  ValueId rest = arithmetic ? shift_high(u32(31, n)) : u32(0, n);
+  ValueId rest = arithmetic ? shift_high(last) : word(a.low, 0);
   Carried small{op(Op::bit_or, op(Op::shr, a.low, within), crosses), shifted};
-  return wide_select(compare(Op::ge, amount, u32(32, n)), {shifted, rest}, small);
+  return wide_select(compare(Op::ge, amount, word(a.low, bits)), {shifted, rest}, small);
 }
 
 ValueId Legalizer::wide_less(Carried a, Carried b, bool has_sign) {
-  ValueId above = has_sign ? compare(Op::lt, as(ElementType::i32, a.high), as(ElementType::i32, b.high))
-                           : compare(Op::lt, a.high, b.high);
+  ValueId above =
+      has_sign ? compare(Op::lt, as_signed(a.high), as_signed(b.high)) : compare(Op::lt, a.high, b.high);
   ValueId below = op(Op::bit_and, compare(Op::eq, a.high, b.high), compare(Op::lt, a.low, b.low));
   return op(Op::bit_or, above, below);
 }
@@ -185,18 +188,18 @@ Legalizer::Carried Legalizer::wide_operation(const Instruction& i) {
   }
 }
 
-/// 0 to 32, by halving.
-ValueId Legalizer::leading_zeros(ValueId word) {
-  std::uint16_t n = lanes(word);
-  ValueId count = u32(0, n);
-  ValueId rest = word;
-  for (std::uint32_t step : {16u, 8u, 4u, 2u, 1u}) {
-    ValueId is_small = compare(Op::lt, rest, u32(std::uint64_t{1} << (32 - step), n));
-    rest = builder_.select(is_small, op(Op::shl, rest, u32(step, n)), rest);
-    count = builder_.select(is_small, op(Op::add, count, u32(step, n)), count);
+/// 0 to the width, by halving.
+ValueId Legalizer::leading_zeros(ValueId value) {
+  const auto bits = static_cast<std::uint64_t>(width(value));
+  ValueId count = word(value, 0);
+  ValueId rest = value;
+  for (std::uint64_t step = bits / 2; step > 0; step /= 2) {
+    ValueId is_small = compare(Op::lt, rest, word(value, std::uint64_t{1} << (bits - step)));
+    rest = builder_.select(is_small, op(Op::shl, rest, word(value, step)), rest);
+    count = builder_.select(is_small, op(Op::add, count, word(value, step)), count);
   }
-  ValueId is_zero = compare(Op::eq, word, u32(0, n));
-  return builder_.select(is_zero, u32(32, n), count);
+  ValueId is_zero = compare(Op::eq, value, word(value, 0));
+  return builder_.select(is_zero, word(value, bits), count);
 }
 
 /// The magnitude's leading 32 bits, the last of which also tells whether any lower bit was set, convert with

@@ -67,6 +67,20 @@ class Legalizer {
   ValueId compare(program::Op op, ValueId a, ValueId b) { return builder_.compare(op, a, b); }
   ValueId as(ElementType element, ValueId value) { return builder_.bitcast({element, lanes(value)}, value); }
   ValueId all_zero(std::uint16_t lanes) { return u32(0, lanes); }
+  // Of words, u32 or u64 alike.
+  int width(ValueId word) const { return static_cast<int>(8 * byte_size(builder_.type(word).element)); }
+  /// A constant of the word's own type.
+  ValueId word(ValueId like, std::uint64_t bits) { return builder_.constant_bits(builder_.type(like), bits); }
+  ValueId as_signed(ValueId word) {
+    return as(width(word) == 64 ? ElementType::i64 : ElementType::i32, word);
+  }
+  ValueId as_unsigned(ValueId word) {
+    return as(width(word) == 64 ? ElementType::u64 : ElementType::u32, word);
+  }
+  /// 1 where the condition holds, else 0.
+  ValueId flag(ValueId like, ValueId condition) {
+    return builder_.cast(builder_.type(like).element, condition);
+  }
 
   // ---- 16-bit floats (legalize_float.cpp) and conversions (legalize_cast.cpp)
   ValueId widened(ElementType half, ValueId bits);
@@ -88,12 +102,22 @@ class Legalizer {
   Carried from_words(Type type, std::span<const ValueId> words);
 
   // ---- exact division and square root (legalize_exact.cpp)
+  /// The parts of an f32 in 32 bits, of an f64 in 64.
+  struct FloatLayout {
+    int stored;  ///< digits of the significand without the leading one
+    int bias;
+    std::uint64_t sign, infinity;
+    int digits() const { return stored + 1; }
+    std::uint64_t leading() const { return std::uint64_t{1} << stored; }
+  };
+  FloatLayout layout_of(ValueId word) const;
+  /// |x| = mantissa · 2^(exponent − bias − stored), the mantissa with its leading one, also of subnormals.
   struct Unpacked {
     ValueId mantissa, exponent;
   };
   Unpacked unpacked(ValueId bits);
   ValueId unit_float(ValueId mantissa);
-  ValueId i32_like(ValueId like, std::int32_t value);
+  ValueId signed_like(ValueId like, std::int64_t value);
   ValueId rounded_quotient(ValueId quotient, ValueId exponent);
   ValueId exact_quotient(ValueId a, ValueId b);
   ValueId special_quotient(ValueId a, ValueId b, ValueId magnitude);
@@ -127,7 +151,7 @@ class Legalizer {
   Division wide_divide(Carried a, Carried b, bool has_sign);
   Carried wide_operation(const Instruction& instruction);
   ValueId wide_to_f32(Carried value, bool has_sign, bool to_odd);
-  ValueId leading_zeros(ValueId word);
+  ValueId leading_zeros(ValueId value);
   Carried wide_from_float(ValueId value, bool has_sign);
 
   // ---- memory (legalize_memory.cpp)

@@ -8,7 +8,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
+#include <span>
+#include <type_traits>
 
 #include <spirv-tools/libspirv.hpp>
 #include <spirv/unified1/spirv.hpp>
@@ -141,6 +144,87 @@ TEST_CASE("mended division and square root are exact for any operands, subnormal
       wrong += same ? 0 : 1;
     }
   CHECK(wrong == 0);
+}
+
+TEST_CASE_TEMPLATE("an fma computed in integers rounds once, for any operands", T, float, double) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr ElementType element = sizeof(T) == 4 ? ElementType::f32 : ElementType::f64;
+  constexpr std::uint32_t count = 1 << 16;
+  program::Builder b("fma");
+  program::MemoryRef in[3];
+  for (int k = 0; k < 3; ++k) in[k] = b.buffer(std::string(1, "xyz"[k]), element, program::Access::read);
+  auto out = b.buffer("out", element, program::Access::write);
+  auto place = b.mul(b.builtin(program::Builtin::workgroup_x), b.i32(8));
+  b.store(out, place, b.fma(b.load(in[0], place, 8), b.load(in[1], place, 8), b.load(in[2], place, 8)));
+  Sample sample{std::move(b).finish()};
+  sample.grid[0] = count / 8;
+
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> specials{0,
+                          Limits::denorm_min(),
+                          Limits::min(),
+                          1,
+                          Limits::epsilon(),
+                          1 + Limits::epsilon(),
+                          Limits::max(),
+                          Limits::infinity(),
+                          Limits::quiet_NaN()};
+  for (std::size_t i = 0, n = specials.size(); i < n; ++i) specials.push_back(-specials[i]);
+  std::mt19937_64 random(11);
+  std::vector<T> operands[3];
+  for (std::uint32_t i = 0; i < count; ++i) {
+    T x[3];
+    for (T& each : x) each = std::bit_cast<T>(static_cast<Bits>(random()));
+    const std::size_t n = specials.size();
+    if (i < n * n * n) {
+      x[0] = specials[i / (n * n)], x[1] = specials[i / n % n], x[2] = specials[i % n];
+    } else if (i % 4 >
+               0) {  // the addend near the product, from far above to far below and to what cancels it
+      const int apart = static_cast<int>(random() % (4 * Limits::digits)) - 2 * Limits::digits;
+      x[2] = i % 4 == 1 ? -(x[0] * x[1]) : std::ldexp(x[0] * x[1], apart) * (i % 4 == 2 ? T{1} : T{-0.75f});
+    }
+    if (i % 8 == 7) {  // a product among the subnormals
+      const int exponent = Limits::min_exponent - static_cast<int>(random() % Limits::digits);
+      x[0] = std::ldexp(T{1} + std::ldexp(T(random() % 1000003), -21), exponent / 2);
+      x[1] = std::ldexp(T{1} + std::ldexp(T(random() % 1000003), -21), exponent - exponent / 2);
+    }
+    for (int k = 0; k < 3; ++k) operands[k].push_back(x[k]);
+  }
+  for (const std::vector<T>& each : operands) {
+    const auto bytes = std::as_bytes(std::span(each));
+    sample.buffers.emplace_back(bytes.begin(), bytes.end());
+  }
+  sample.buffers.emplace_back(count * sizeof(T));
+  DeviceFacts facts{every_type, every_type};
+  facts.fused_fma = facts.fused_fma_f64 = false;
+  auto legal = legalize(sample.program, facts);
+  REQUIRE_MESSAGE(legal.has_value(), legal.error().message);
+  const auto computed = interpreted(sample, *legal)[3];
+  std::size_t wrong = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    T got;
+    std::memcpy(&got, computed.data() + i * sizeof(T), sizeof(T));
+    const T exact = std::fma(operands[0][i], operands[1][i], operands[2][i]);
+    const bool same =
+        std::isnan(exact) ? std::isnan(got) : std::bit_cast<Bits>(exact) == std::bit_cast<Bits>(got);
+    if (!same && ++wrong < 4)
+      MESSAGE("fma(" << operands[0][i] << ", " << operands[1][i] << ", " << operands[2][i] << ") gave " << got
+                     << ", not " << exact);
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("an f64 fma without 64-bit integers is refused with a remedy") {
+  program::Builder b("fma");
+  auto x = b.buffer("x", ElementType::f64, program::Access::read_write);
+  auto value = b.load(x, b.i32(0), 1);
+  b.store(x, b.i32(0), b.fma(value, value, value));
+  DeviceFacts facts{every_type, words_only | element_bit(ElementType::f64)};
+  facts.fused_fma_f64 = false;
+  auto refused = legalize(std::move(b).finish(), facts);
+  REQUIRE(!refused.has_value());
+  CHECK(refused.error().code == ErrorCode::unsupported);
+  CHECK(refused.error().message.find("numerics mode 'standard'") != std::string::npos);
 }
 
 TEST_CASE("a program that needs f64 is refused where the device has none, with a remedy") {

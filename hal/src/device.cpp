@@ -6,6 +6,7 @@
 
 #include "backend_call.h"
 #include "buffer_storage.h"
+#include "halyard/hal/fault_injection.h"
 #include "measured_facts.h"
 #include "memory_pool.h"
 #include "module_loader.h"

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "backend_call.h"
+#include "halyard/hal/fault_injection.h"
 #include "halyard/hal/log.h"
 #include "validation_objects.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fake_objects.h"
+#include "halyard/hal/fault_injection.h"
 
 using fake::record;
 using fake::Recorded;

@@ -12,6 +12,7 @@
 
 #include "fake_backend.h"
 #include "halyard/hal/device.h"
+#include "halyard/hal/fault_injection.h"
 #include "halyard/hal/log.h"
 #include "halyard/hal/registry.h"
 

@@ -1,3 +1,6 @@
+#include <bit>
+#include <cstddef>
+#include <vector>
 #include "function_parts.h"
 
 /// Functions of angles and their inverses, in radians.
@@ -16,7 +19,7 @@ struct Quadrant {
 // x − n π/2 in four steps: three parts whose products with n are exact, and a tail. The first two differences
 // are exact too; what the third loses joins the tail, so that r is rounded once; `low` is what that rounding
 // lost.
-Quadrant reduce_angle(Expr x) {
+Quadrant reduce_by_parts(Expr x) {
   const FunctionTable& t = table_of(x);
   Rounded n = round_to_integer(x * t.two_over_pi);
   Expr exact = (x - n.value * t.half_pi_parts[0]) - n.value * t.half_pi_parts[1];
@@ -26,6 +29,88 @@ Quadrant reduce_angle(Expr x) {
   Expr tail = lost - n.value * t.half_pi_parts[3];
   Expr r = high + tail;
   return {r, (high - r) + tail, n.integer};
+}
+
+// `count` words of `words` from number `first` on, which is below `choices`, a power of two: each bit of
+// `first` halves what is left to choose from.
+std::vector<Expr> words_from(std::span<const std::uint64_t> words, Expr first, std::size_t choices,
+                             std::size_t count) {
+  std::vector<Expr> left;
+  for (std::uint64_t word : words.first(choices - 1 + count)) left.push_back(first.like_bits(word));
+  for (std::size_t step = choices / 2; step > 0; step /= 2) {
+    Expr skip = ne(first & step, first.like_bits(0));
+    for (std::size_t i = 0; i < step - 1 + count; ++i) left[i] = select(skip, left[i + step], left[i]);
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(step - 1 + count), left.end());
+  }
+  return left;
+}
+
+// |x| − n π/2 for |x| ≥ 1, in integers (M. H. Payne, R. N. Hanek, "Radian reduction for trigonometric
+// functions", SIGNUM Newsletter 18, 1983): the significand times those bits of 2/π that count, modulo 4, in
+// words of w bits. Two bits of the product are n modulo 4, 2 w − 2 are the fraction, which is no nearer to 0
+// than 2^-30 for any f32, 2^-62 for any f64 (J.-M. Muller et al., Handbook of Floating-Point
+// Arithmetic, 11.1).
+Quadrant reduce_by_bits(Expr magnitude) {
+  const FunctionTable& t = table_of(magnitude);
+  const int digits = t.stored_digits + 1;
+  const int width = static_cast<int>(8 * byte_size(t.bits));
+  const auto below = [](int count) { return (std::uint64_t{1} << count) - 1; };
+  Expr bits = magnitude.bits_as(t.bits);
+  Expr exponent =
+      (bits >> t.stored_digits) - bits.like(t.bias);  // of infinities one too many: NaN at the end
+  Expr significand = ((bits & t.fraction_mask) | (t.fraction_mask + 1)) << 1;
+
+  // 96 (192) bits of 2/π, from the one of weight 2^(digits + 1 − exponent) down.
+  Expr shift = exponent & below(std::countr_zero(static_cast<unsigned>(width)));
+  Expr rest = shift.like(width - 1) - shift;
+  const std::vector<Expr> words =
+      words_from(t.two_over_pi_words, exponent >> std::countr_zero(static_cast<unsigned>(width)),
+                 static_cast<std::size_t>((t.bias + 1) / width), 4);
+  const auto window = [&](int i) {
+    Expr above = words[static_cast<std::size_t>(i)].binary(Op::shl, shift);
+    return above | (words[static_cast<std::size_t>(i) + 1] >> 1).binary(Op::shr, rest);
+  };
+  Expr middle = significand * window(1);
+  Expr low = middle + significand.binary(Op::mul_high, window(2));
+  Expr carry = lt(low, middle).cast(t.bits);
+  Expr high = significand * window(0) + significand.binary(Op::mul_high, window(1)) + carry;
+
+  // n, to nearest; the signed fraction as three floats without rounding, the first two 2^-digits apart.
+  Expr number = (high + high.like_bits(std::uint64_t{1} << (width - 3))) >> (width - 2);
+  Expr fraction = (high - (number << (width - 2))).bits_as(t.integer);
+  Expr low_bits = low.bits_as(t.integer);
+  const int kept = 2 * (width - digits);
+  Expr first = (fraction >> (width - digits)).cast(t.element);
+  Expr second =
+      (((fraction & below(width - digits)) << (2 * digits - width)) | (low >> kept).bits_as(t.integer))
+          .cast(t.element) *
+      std::ldexp(1.0, -digits);
+  Expr third = (low_bits & below(kept)).cast(t.element) * std::ldexp(1.0, digits - 2 * width);
+  Expr sum = first + second;
+  Expr lost = (second - (sum - first)) + third;
+
+  // Times π/2, the product of the high parts exact (T. J. Dekker, 1971).
+  const double unit = std::ldexp(1.0, 2 - digits);
+  Expr half_pi = sum.like(t.half_pi[0] * unit);
+  Expr product = sum * half_pi;
+  Expr sum_high = high_half(sum), half_pi_high = high_half(half_pi);
+  Expr sum_low = sum - sum_high, half_pi_low = half_pi - half_pi_high;
+  Expr error = (((sum_high * half_pi_high - product) + sum_high * half_pi_low) + sum_low * half_pi_high) +
+               sum_low * half_pi_low;
+  Expr tail = error + (sum * (t.half_pi[1] * unit) + lost * half_pi);
+  Expr r = product + tail;
+  return {r, (product - r) + tail, number.bits_as(t.integer)};
+}
+
+// Infinities give NaN: ∞ − ∞ does.
+Quadrant reduce_angle(Expr x) {
+  Quadrant near = reduce_by_parts(x);
+  Expr magnitude = x.unary(Op::abs);
+  Quadrant far = reduce_by_bits(magnitude);
+  Expr negative = lt(x, 0);
+  Expr beyond = gt(magnitude, table_of(x).half_pi_parts_limit);
+  const auto choose = [&](Expr a, Expr b) { return select(beyond, select(negative, -a, a), b); };
+  return {choose(far.r, near.r) + (x - x), choose(far.low, near.low), choose(far.number, near.number)};
 }
 
 Expr sine_of_quadrant(const Quadrant& reduced, int shift) {

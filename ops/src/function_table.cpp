@@ -32,6 +32,10 @@ constexpr double arc_tangent_f32[] = {-0x1.555554p-2, 0x1.999892p-3,  -0x1.24703
 // The next term is below 2^-36 of the sum, for |s| < 0.172.
 constexpr double power_f32[] = {0x1.99999ap-3, 0x1.24924ap-3, 0x1.c71c72p-4, 0x1.745d18p-4, 0x1.3b13b2p-4};
 
+constexpr std::uint64_t two_over_pi_words_f32[] = {
+    0x00000028, 0xbe60db93, 0x91054a7f, 0x09d5f47d, 0x4d377036, 0xd8a5664f, 0x10e4107f,
+};
+
 // ---- f64
 constexpr double exponential_f64[] = {0x1p-1,
                                       0x1.555555555555ap-3,
@@ -97,6 +101,13 @@ constexpr double power_f64[] = {0x1.999999999999ap-3, 0x1.2492492492492p-3, 0x1.
                                 0x1.e1e1e1e1e1e1ep-5, 0x1.af286bca1af28p-5, 0x1.8618618618618p-5,
                                 0x1.642c8590b2164p-5, 0x1.47ae147ae147bp-5, 0x1.2f684bda12f68p-5};
 
+constexpr std::uint64_t two_over_pi_words_f64[] = {
+    0x0000000000000145, 0xf306dc9c882a53f8, 0x4eafa3ea69bb81b6, 0xc52b3278872083fc, 0xa2c757bd778ac36e,
+    0x48dc74849ba5c00c, 0x925dd413a32439fc, 0x3bd63962534e7dd1, 0x046bea5d768909d3, 0x38e04d68befc8273,
+    0x23ac7306a673e939, 0x08bf177bf250763f, 0xf12fffbc0b301fde, 0x5e2316b414da3eda, 0x6cfd9e4f96136e9e,
+    0x8c7ecd3cbfd45aea, 0x4f758fd7cbe2f67a, 0x0e73ef14a525d4d7, 0xf6bf623f1aba10ac,
+};
+
 constexpr FunctionTable table_f32{
     .element = ElementType::f32,
     .integer = ElementType::i32,
@@ -135,6 +146,8 @@ constexpr FunctionTable table_f32{
     .inverse_ln2_low = 0x1.1d94aep-14,
     .two_over_pi = 0x1.45f306p-1,
     .half_pi_parts = {0x1.92p+0, 0x1.fb4p-12, 0x1.444p-24, 0x1.68c234p-39},
+    .half_pi_parts_limit = 12867,
+    .two_over_pi_words = two_over_pi_words_f32,
     .sine = sine_f32,
     .cosine = cosine_f32,
     .tangent = tangent_f32,
@@ -186,6 +199,8 @@ constexpr FunctionTable table_f64{
     .inverse_ln2_low = -0x1.6a3e80f444178p-27,
     .two_over_pi = 0x1.45f306dc9c883p-1,
     .half_pi_parts = {0x1.921fb544p+0, 0x1.0b46p-34, 0x1.1a626331p-54, 0x1.1701b839a252p-88},
+    .half_pi_parts_limit = 1647099,
+    .two_over_pi_words = two_over_pi_words_f64,
     .sine = sine_f64,
     .cosine = cosine_f64,
     .tangent = tangent_f64,

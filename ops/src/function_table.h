@@ -62,6 +62,10 @@ struct FunctionTable {
   /// π/2 in three parts whose products with n are exact for |n| up to 2^13 (f32), 2^20 (f64), the first two
   /// of which end at the last digit of numbers next to 1, and a tail.
   std::array<double, 4> half_pi_parts;
+  double half_pi_parts_limit;  ///< the greatest |x| that they reduce
+  /// The bits of 2/π, in words of the type's size; the first word's highest bit has the weight
+  /// 2^(stored_digits + 2).
+  std::span<const std::uint64_t> two_over_pi_words;
   Coefficients sine;              ///< S: sin r = r + r³ S(r²), |r| ≤ π/4
   Coefficients cosine;            ///< C: cos r = 1 − (r²/2 − r⁴ C(r²))
   Coefficients tangent;           ///< T: tan r = r + r³ T(r²)

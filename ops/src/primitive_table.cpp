@@ -29,11 +29,6 @@ constexpr ErrorBound twice_rounded{1.5, 1.5, {}};
 constexpr ErrorBound within_two{2, 2, {}};
 constexpr ErrorBound summation{
     0, 0, "gamma_k * sum |terms| + u * |result|, k = terms added one after another; integers wrap exactly"};
-constexpr ErrorBound range_bound{2, 2,
-                                 "2 ULP for |x| <= 12867 (8192 * pi / 2), in f64 for |x| <= 1647099 (2^20 * "
-                                 "pi / 2); beyond, deterministic but unbounded",
-                                 12867, 1647099};
-
 constexpr PrimitiveRow elementwise(Primitive primitive, std::string_view name, int operands,
                                    ElementSet allowed, ErrorBound error, Expand expand, std::string_view doc,
                                    ElementRule element_rule = ElementRule::same) {
@@ -97,9 +92,9 @@ constexpr PrimitiveRow table[] = {
   elementwise(P::log, "log", 1, floats, within_two, unary<logarithm>, "The natural logarithm; −inf at 0, NaN below."),
   elementwise(P::log2, "log2", 1, floats, within_two, unary<logarithm_to_two>, "The logarithm to base 2, exact for powers of two; −inf at 0, NaN below."),
   elementwise(P::log1p, "log1p", 1, floats, within_two, unary<logarithm_of_one_plus>, "log(1 + x), accurate near 0; −inf at −1, NaN below."),
-  elementwise(P::sin, "sin", 1, floats, range_bound, unary<sine>, "The sine of x radians."),
-  elementwise(P::cos, "cos", 1, floats, range_bound, unary<cosine>, "The cosine of x radians."),
-  elementwise(P::tan, "tan", 1, floats, range_bound, unary<tangent>, "The tangent of x radians."),
+  elementwise(P::sin, "sin", 1, floats, within_two, unary<sine>, "The sine of x radians."),
+  elementwise(P::cos, "cos", 1, floats, within_two, unary<cosine>, "The cosine of x radians."),
+  elementwise(P::tan, "tan", 1, floats, within_two, unary<tangent>, "The tangent of x radians."),
   elementwise(P::asin, "asin", 1, floats, within_two, unary<arc_sine>, "The angle in [−π/2, π/2] whose sine is x; NaN for |x| > 1."),
   elementwise(P::acos, "acos", 1, floats, within_two, unary<arc_cosine>, "The angle in [0, π] whose cosine is x; NaN for |x| > 1."),
   elementwise(P::atan, "atan", 1, floats, within_two, unary<arc_tangent>, "The angle in [−π/2, π/2] whose tangent is x."),

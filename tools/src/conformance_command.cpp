@@ -204,26 +204,32 @@ struct CompareArguments {
   std::string html;
 };
 
-void compare(const CompareArguments& arguments) {
-  std::vector<suite::Report> reports;
-  for (const std::string& path : arguments.reports)
-    reports.push_back(value_or_exit(suite::read_report(path)));
-  const suite::Comparison comparison = suite::compare(reports[0], reports[1]);
+bool differ(const suite::Report& a, const suite::Report& b) {
+  const suite::Comparison comparison = suite::compare(a, b);
   for (const suite::Comparison::Difference& each : comparison.differences)
     fmt::print("{}  {}: {}\n", each.counts ? "DIFFERS" : "differs", each.name, each.what);
   const std::string bits =
       comparison.same_seed
           ? fmt::format("same bits in {}, other bits in {}", comparison.same_bits, comparison.other_bits)
-          : fmt::format("seeds {} and {} give other values: bits not compared", reports[0].seed,
-                        reports[1].seed);
-  fmt::print("{} and {}: {} cases in both; {}; classes '{}' and '{}'\n", reports[0].device.name,
-             reports[1].device.name, comparison.cases, bits, reports[0].device.numeric_class(),
-             reports[1].device.numeric_class());
+          : fmt::format("seeds {} and {} give other values: bits not compared", a.seed, b.seed);
+  fmt::print("{} ({}) and {} ({}): {} cases in both; {}; classes '{}' and '{}'\n", a.device.name,
+             a.device.driver_version, b.device.name, b.device.driver_version, comparison.cases, bits,
+             a.device.numeric_class(), b.device.numeric_class());
+  return comparison.failed();
+}
+
+void compare(const CompareArguments& arguments) {
+  std::vector<suite::Report> reports;
+  for (const std::string& path : arguments.reports)
+    reports.push_back(value_or_exit(suite::read_report(path)));
+  bool failed = false;
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    for (std::size_t j = i + 1; j < reports.size(); ++j) failed = differ(reports[i], reports[j]) || failed;
   if (!arguments.html.empty()) {
     value_or_exit(suite::write_file(arguments.html, suite::to_html(reports)));
     fmt::print("wrote {}\n", arguments.html);
   }
-  if (comparison.failed()) throw_failure("the reports disagree where they must not");
+  if (failed) throw_failure("the reports disagree where they must not");
 }
 
 }  // namespace
@@ -264,9 +270,10 @@ void add_conformance_command(CLI::App& application) {
       "\nExample: halyard conformance --device vulkan:0 --against cpu --json vulkan.json --html vulkan.html");
 
   auto compared = std::make_shared<CompareArguments>();
-  CLI::App* comparison = command->add_subcommand("compare", "Compare two reports; no device is needed");
-  comparison->add_option("reports", compared->reports, "A.json B.json")->required()->expected(2);
-  comparison->add_option("--html", compared->html, "Write both side by side here");
+  CLI::App* comparison =
+      command->add_subcommand("compare", "Compare reports, each with each; no device is needed");
+  comparison->add_option("reports", compared->reports, "A.json B.json …")->required()->expected(2, 64);
+  comparison->add_option("--html", compared->html, "Write all side by side here");
   comparison->callback([compared] { compare(*compared); });
   command->callback([arguments, command] {
     if (command->get_subcommands().empty()) run(*arguments);

@@ -319,5 +319,11 @@ TEST_CASE("conformance reports travel: one process writes them, another compares
       run_halyard(place, "conformance compare " + json + " " + (place.folder / "b.json").string());
   CHECK(differs.code == 1);
   CHECK(has(differs, "bits differ"));
+  // Of three, the last two may be the pair that disagrees.
+  const Outcome three = run_halyard(
+      place, "conformance compare " + json + " " + json + " " + (place.folder / "b.json").string());
+  CHECK(three.code == 1);
+  CHECK(has(three, "other bits in 0"));
   CHECK(run_halyard(place, "conformance compare " + json + " " + place.model()).code != 0);
+  CHECK(run_halyard(place, "conformance compare " + json).code == 2);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <doctest/doctest.h>
-#include <halyard/hal/plugin.h>
+#include <halyard/hal/fault_injection.h>
 #include <cstdint>
 #include <cstring>
 #include <span>

@@ -30,7 +30,7 @@ struct DeviceFacts {
   /// ULP), they are mended by an exact remainder in integers.
   bool exact_division = true;
   bool exact_sqrt = true;
-  /// fma rounds once, in f32 and in f64. Where it does not, f32 is computed in integers and f64 refused.
+  /// fma rounds once, in f32 and in f64. Where it does not, it is computed in integers.
   bool fused_fma = true;
   bool fused_fma_f64 = true;
 };
@@ -47,12 +47,13 @@ struct DeviceFacts {
 /// - i64 and u64 without Int64 become pairs of u32; their buffers become u32 with twice the elements, and
 ///   memory indices are narrowed to i32.
 /// - Shared arrays of narrow types take one 32-bit word per element.
-/// - f32 division, square root and fma are made exact where the device's are not.
+/// - f32 division and square root, and fma of f32 and f64, are made exact where the device's are not.
 /// - The scalar block keeps its layout; where a member has no 32- or 64-bit type of its own the block is read
 ///   as u32 words.
 ///
 /// A program that needs nothing of this comes back as it is. Fails with `unsupported` for f64 on a device
-/// without it, and for an fma of f64 where it would round twice. Thread-safe.
+/// without it, and for an fma of f64 where it would round twice and there are no 64-bit integers.
+/// Thread-safe.
 Result<program::Program> legalize(const program::Program& program, const DeviceFacts& facts);
 
 }  // namespace halyard::fusion

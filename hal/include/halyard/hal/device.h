@@ -63,7 +63,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Lets this device reach `peer`'s memory.
   Status enable_peer(const std::shared_ptr<Device>& peer);
   bool reaches(const Device& peer) const;
-  /// Arms a simulated fault (HY_FAULT_…) for tests; `unsupported` where the backend offers none.
+  /// Arms a simulated fault (HY_FAULT_… of fault_injection.h) for tests; `unsupported` where the backend
+  /// offers none.
   Status inject_fault(std::uint32_t fault, std::uint32_t after = 0);
 
   /// `out_of_memory` tells how much was asked, held and free. The bytes are not cleared.

@@ -590,23 +590,6 @@ typedef const HyBackend* (*HyBackendEntry)(uint32_t abi_version, const HyHost* h
   HY_EXTERN_C __attribute__((visibility("default"))) const HyBackend* halyard_backend_entry
 #endif
 
-/* --------------------------------------------------------------------------------------------- extensions */
-
-/* Faults on demand, for tests: every in-tree backend offers it. */
-#define HY_EXTENSION_FAULT_INJECTION "halyard.fault_injection.1"
-enum {
-  HY_FAULT_DEVICE_LOST = 1,   /* the `after`-th next submission fails and the device is lost for good */
-  HY_FAULT_OUT_OF_MEMORY = 2, /* the `after`-th next buffer_create fails once */
-  HY_FAULT_SUBMISSION_FAILS =
-      3 /* the `after`-th next submission fails with HY_INTERNAL; the device lives on */
-};
-typedef struct HyFaultInjection {
-  uint32_t size;
-  uint32_t reserved;
-  /* `after` = 0: the very next call. */
-  HyStatus (*arm)(HyDevice* device, uint32_t fault, uint32_t after);
-} HyFaultInjection;
-
 #ifdef __cplusplus
 }
 #endif

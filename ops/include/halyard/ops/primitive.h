@@ -8,7 +8,6 @@
 #include <halyard/ops/shape.h>
 #include <halyard/program/builder.h>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -190,9 +189,6 @@ struct ErrorBound {
   double ulp_f64 = 0;
   /// Where the bound is no constant: a formula for readers, e.g. "gamma_k * sum |terms|". Empty otherwise.
   std::string_view formula;
-  /// The bound holds for first operands up to this magnitude.
-  double greatest_f32 = std::numeric_limits<double>::infinity();
-  double greatest_f64 = std::numeric_limits<double>::infinity();
 };
 
 /// Appends the scalar expression of an elementwise primitive to a thread program, lane by lane: operands have

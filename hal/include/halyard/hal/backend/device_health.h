@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "halyard/base/result.h"
-#include "halyard/hal/plugin.h"
+#include "halyard/hal/fault_injection.h"
 
 namespace halyard::hal::backend {
 
