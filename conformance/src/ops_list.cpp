@@ -198,7 +198,7 @@ namespace {
 constexpr std::int64_t largest_fast = 1 << 20;
 
 /// The first case of each element type (of scans, sorts and scatters, which are many kernels: of the first
-/// type alone), and one in sixteen of the others, by a hash of their names.
+/// type alone), all values of the 16-bit types, and one in sixteen of the others, by a hash of their names.
 void mark_fast(const ops::PrimitiveRow& row, std::vector<OpsCase>& cases) {
   std::set<ElementType> seen;
   const bool is_many_kernels = row.kind == Kind::scan || row.kind == Kind::sort || row.kind == Kind::scatter;
@@ -206,7 +206,8 @@ void mark_fast(const ops::PrimitiveRow& row, std::vector<OpsCase>& cases) {
     const bool first = seen.insert(each.element).second && (!is_many_kernels || seen.size() == 1);
     std::int64_t count = 1;
     for (std::int64_t extent : each.shape) count *= extent;
-    each.fast = (first || seed_of(each.name(), 0) % 16 == 0) && count <= largest_fast;
+    const bool chosen = first || each.values == "all" || seed_of(each.name(), 0) % 16 == 0;
+    each.fast = chosen && count <= largest_fast;
   }
 }
 

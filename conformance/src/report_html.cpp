@@ -15,41 +15,6 @@
 namespace halyard::conformance {
 namespace {
 
-constexpr std::string_view style = R"(
-:root { color-scheme: light dark; --text: #1b1f24; --quiet: #59616b; --line: #d5dae0; --paper: #ffffff;
-  --panel: #f6f8fa; --good: #dff2e1; --bad: #f9d5d0; --known: #fbeac4; --none: #e9ebee; --bar: #3f7fb5;
-  --beyond: #b3382c; --link: #0b5cad; }
-@media (prefers-color-scheme: dark) { :root { --text: #e4e8ec; --quiet: #a3acb6; --line: #3a4048; --paper: #16191d;
-  --panel: #1d2126; --good: #1d4427; --bad: #6b2320; --known: #584310; --none: #2b2f35; --bar: #6aa9dd;
-  --beyond: #ee7a6c; --link: #7db8f0; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--paper); margin: 2rem auto;
-  max-width: 90rem; padding: 0 1rem; }
-a { color: var(--link); } nav { margin-top: 1.2rem; } nav a { margin-right: 1.1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.4rem; } h3 { font-size: 1rem; }
-h4 { font-size: 0.95rem; margin: 1.2rem 0 0.2rem; overflow-wrap: anywhere; }
-.devices { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem; }
-.device { border: 1px solid var(--line); border-radius: 6px; background: var(--panel); padding: 0.8rem 1rem; }
-.device h2 { margin: 0; font-size: 1.05rem; } .device p { margin: 0.35rem 0; overflow-wrap: anywhere; }
-.mark { display: inline-block; border-radius: 4px; padding: 0 0.45rem; margin: 0.1rem 0.3rem 0.1rem 0;
-  color: var(--text); }
-table { border-collapse: separate; border-spacing: 0; border: solid var(--line); border-width: 1px 0 0 1px;
-  font-size: 0.86rem; }
-th, td { border: solid var(--line); border-width: 0 1px 1px 0; padding: 0.15rem 0.55rem; text-align: left;
-  white-space: nowrap; vertical-align: top; }
-thead th { position: sticky; top: 0; background: var(--panel); }
-th { font-weight: 600; } th.on { font-weight: 400; } td.reason { white-space: normal; overflow-wrap: anywhere; }
-tbody tr:first-child > * { border-top: 1px solid var(--quiet); }
-.good { background: var(--good); } .bad { background: var(--bad); font-weight: 600; }
-.known { background: var(--known); } .none { background: var(--none); }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.4rem 0; background: var(--panel);
-  border-left: 3px solid var(--beyond); padding: 0.4rem 0.8rem; }
-p.message { margin: 0.2rem 0; overflow-wrap: anywhere; }
-.quiet { color: var(--quiet); } figure { margin: 0; } figcaption { font-weight: 600; }
-svg { width: 100%; max-width: 38rem; height: auto; }
-svg text { fill: var(--text); font: 12.5px system-ui, sans-serif; }
-@media (max-width: 75rem) { .wide { overflow-x: auto; } }
-)";
-
 /// What tells a report's device from those of the others: two drivers may both be `vulkan`.
 std::string label(const Report& report) {
   return fmt::format("{} · {} {}", escaped(report.device.uri), escaped(report.device.driver),
@@ -366,11 +331,8 @@ constexpr std::string_view legend =
 
 std::string to_html(std::span<const Report> reports) {
   const std::vector<std::string> suites = suites_of(reports);
-  std::string text = fmt::format(
-      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width\"><title>Halyard conformance</title><style>{}</style></head><body>\n"
-      "<h1>Halyard conformance</h1>\n<div class=\"devices\">\n",
-      style);
+  std::string text =
+      page_head("Halyard conformance") + "<h1>Halyard conformance</h1>\n<div class=\"devices\">\n";
   for (const Report& report : reports) text += header(report);
   text += "</div>\n" + contents(suites) + failures(reports);
   text += legend;

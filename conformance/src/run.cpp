@@ -1,27 +1,17 @@
 #include <halyard/conformance/run.h>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <halyard/hal/device.h>
 #include <halyard/hal/nearest_name.h>
-#include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <exception>
 #include <set>
 
+#include "selection.h"
+
 namespace halyard::conformance {
 namespace {
-
-bool selected(const RunOptions& options, const Case& each) {
-  if (options.fast && !each.fast) return false;
-  if (options.filters.empty()) return true;
-  return std::any_of(options.filters.begin(), options.filters.end(), [&](const std::string& filter) {
-    return filter.find('*') == std::string::npos ? each.name.find(filter) != std::string::npos
-                                                 : matches(filter, each.name);
-  });
-}
 
 Result<const Suite*> find_suite(std::string_view name) {
   std::vector<std::string> names;
@@ -63,10 +53,6 @@ std::string shrunk(const Case& failed, const Subject& subject) {
   return {};
 }
 
-std::string now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
-
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -102,7 +88,8 @@ Result<std::vector<Case>> select(const Subject& subject, const RunOptions& optio
   for (const Suite& suite : suites()) {
     if (!wanted.empty() && !wanted.contains(suite.name)) continue;
     for (Case& each : suite.cases(subject))
-      if (selected(options, each)) cases.push_back(std::move(each));
+      if ((each.fast || !options.fast) && taken_by(options.filters, each.name))
+        cases.push_back(std::move(each));
   }
   if (cases.empty())
     return fail(ErrorCode::invalid_argument,
@@ -115,7 +102,7 @@ Result<Report> run(const Subject& subject, const RunOptions& options) {
   HALYARD_ASSIGN(std::vector<Case> cases, select(subject, options));
   Report report;
   report.halyard_version = HALYARD_VERSION;
-  report.started = now();
+  report.started = utc_now();
   report.seed = subject.seed;
   report.device = describe(subject.info());
   if (subject.against) report.against = describe(subject.against->device()->info());

@@ -54,6 +54,7 @@ Result<std::shared_ptr<Executable>> Compiler::compile(const ops::Graph& graph,
   // An fma that rounds once is computed in integers where the device has none: slow, and meant for small
   // shapes.
   if (options.numerics == Numerics::reproducible) profile.fused_fma = true;
+  profile.fma_in_integers = profile.fused_fma && !profile_.fused_fma;
   PlanOptions planning{
       .fusion = options.fusion, .simplify = options.simplify, .candidate = options.candidate};
   HALYARD_ASSIGN(Plan plan, make_plan(graph, profile, planning));

@@ -45,6 +45,7 @@ void visit_fields(Profile& profile, const Visit& visit) {
   visit("max_buffers", profile.max_buffers);
   visit("max_loop_trips", profile.max_loop_trips);
   visit("fused_fma", profile.fused_fma);
+  visit("fma_in_integers", profile.fma_in_integers);
   visit("keeps_subnormals", profile.keeps_subnormals);
   visit("has_f16", profile.has_f16);
   visit("has_f64", profile.has_f64);

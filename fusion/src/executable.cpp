@@ -155,6 +155,7 @@ Result<Executable::Timings> Executable::measure(std::span<const ops::HostTensor>
     std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (i < 0) continue;
     timings.total = std::min(timings.total, took.count());
+    timings.replays.push_back(took.count());
     if (!stamps) continue;
     HALYARD_ASSIGN(done, enqueue(uploaded, outputs, stamps.get()));
     HALYARD_TRY(done.wait());

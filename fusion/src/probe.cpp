@@ -192,7 +192,7 @@ void register_probes() {
   static std::once_flag once;
   std::call_once(once, [] {
     hal::set_prober({.version = "2", .run = probe_numeric_facts});
-    hal::set_measurer({.version = "6", .run = measure_device});
+    hal::set_measurer({.version = "7", .run = measure_device});
   });
 }
 

@@ -55,12 +55,24 @@ constexpr RateRow rate_rows[] = {
     {"workgroup_seconds", &Measurements::workgroup_seconds},
 };
 
-std::optional<double> rate(const Json& object, const std::string& key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number()) return std::nullopt;
-  const double value = found->get<double>();
+struct TypeRatesRow {
+  const char* name;
+  std::array<double, element_type_facts.size()> Measurements::* member;
+};
+constexpr TypeRatesRow type_rates_rows[] = {
+    {"flops_per_second", &Measurements::flops_per_second},
+    {"peak_flops_per_second", &Measurements::peak_flops_per_second},
+};
+
+std::optional<double> rate(const Json& json) {
+  if (!json.is_number()) return std::nullopt;
+  const double value = json.get<double>();
   if (!std::isfinite(value) || value < 0) return std::nullopt;
   return value;
+}
+std::optional<double> rate(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found == object.end() ? std::nullopt : rate(*found);
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {
@@ -107,10 +119,14 @@ std::optional<NumericFacts> read_numeric_facts(std::string_view text) {
 std::string write_measurements(const Measurements& measurements) {
   Json object = Json::object();
   for (const RateRow& row : rate_rows) object[row.name] = measurements.*row.member;
-  Json flops = Json::object();
-  for (std::size_t i = 0; i < measurements.flops_per_second.size(); ++i)
-    flops[std::string(element_type_facts[i].name)] = measurements.flops_per_second[i];
-  object["flops_per_second"] = std::move(flops);
+  for (const TypeRatesRow& row : type_rates_rows) {
+    Json& rates = object[row.name] = Json::object();
+    for (std::size_t i = 0; i < element_type_facts.size(); ++i)
+      rates[std::string(element_type_facts[i].name)] = (measurements.*row.member)[i];
+  }
+  Json& levels = object["bandwidth"] = Json::array();
+  for (const Measurements::Bandwidth& each : measurements.bandwidth)
+    levels.push_back({each.bytes, each.copy_bytes_per_second, each.triad_bytes_per_second});
   return object.dump();
 }
 
@@ -123,10 +139,20 @@ std::optional<Measurements> read_measurements(std::string_view text) {
     if (!value) return std::nullopt;
     measurements.*row.member = *value;
   }
-  const auto flops = object.find("flops_per_second");
-  if (flops == object.end() || !flops->is_object()) return std::nullopt;
-  for (std::size_t i = 0; i < measurements.flops_per_second.size(); ++i)
-    measurements.flops_per_second[i] = rate(*flops, std::string(element_type_facts[i].name)).value_or(0);
+  for (const TypeRatesRow& row : type_rates_rows) {
+    const auto rates = object.find(row.name);
+    if (rates == object.end() || !rates->is_object()) return std::nullopt;
+    for (std::size_t i = 0; i < element_type_facts.size(); ++i)
+      (measurements.*row.member)[i] = rate(*rates, std::string(element_type_facts[i].name)).value_or(0);
+  }
+  const auto levels = object.find("bandwidth");
+  if (levels == object.end() || !levels->is_array()) return std::nullopt;
+  for (const Json& each : *levels) {
+    if (!each.is_array() || each.size() != 3) return std::nullopt;
+    const auto bytes = rate(each[0]), copy = rate(each[1]), triad = rate(each[2]);
+    if (!bytes || !copy || !triad) return std::nullopt;
+    measurements.bandwidth.push_back({*bytes, *copy, *triad});
+  }
   return measurements;
 }
 

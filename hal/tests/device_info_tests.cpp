@@ -108,7 +108,19 @@ TEST_CASE("facts and rates that were damaged in the cache are not trusted") {
   }
   Measurements measurements;
   measurements.launch_seconds = 1e-6;
-  CHECK(read_measurements(write_measurements(measurements))->launch_seconds == 1e-6);
+  measurements.peak_flops_per_second[11] = 3e9;
+  measurements.bandwidth = {{1024, 2e9, 3e9}, {4096, 1e9, 1.5e9}};
+  const auto read = read_measurements(write_measurements(measurements));
+  REQUIRE(read);
+  CHECK(read->launch_seconds == 1e-6);
+  CHECK(read->peak_flops_per_second[11] == 3e9);
+  REQUIRE(read->bandwidth.size() == 2);
+  CHECK(read->bandwidth[1].bytes == 4096);
+  CHECK(read->bandwidth[1].copy_bytes_per_second == 1e9);
+  CHECK(read->bandwidth[1].triad_bytes_per_second == 1.5e9);
+  std::string other = write_measurements(measurements);
+  other.replace(other.find("4096"), 4, "\"xx\"");
+  CHECK(!read_measurements(other));
   measurements.launch_seconds = -1;
   CHECK(!read_measurements(write_measurements(measurements)));
 }

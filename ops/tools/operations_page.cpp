@@ -18,7 +18,8 @@ std::string error_text(const ErrorBound& bound) {
   if (!bound.formula.empty()) return std::string(bound.formula);
   if (bound.ulp_f32 == 0) return "exact";
   if (bound.ulp_f32 == 0.5) return "0.5 ULP (correctly rounded)";
-  return fmt::format("{} ULP in f32", bound.ulp_f32);
+  if (bound.ulp_f32 == bound.ulp_f64) return fmt::format("{} ULP in f32 and f64", bound.ulp_f32);
+  return fmt::format("{} ULP in f32, {} in f64", bound.ulp_f32, bound.ulp_f64);
 }
 
 std::string row_text(const PrimitiveRow& row) {

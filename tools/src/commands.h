@@ -19,6 +19,7 @@ void add_run_command(CLI::App& application);
 void add_explain_command(CLI::App& application);
 void add_cache_command(CLI::App& application);
 void add_conformance_command(CLI::App& application);
+void add_bench_command(CLI::App& application);
 
 /// Thrown out of a subcommand's callback: main prints the message and exits with the code.
 struct CommandError {

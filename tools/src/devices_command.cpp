@@ -64,6 +64,25 @@ std::vector<NamedFact> probe_results(const hal::NumericFacts& facts) {
           {"keeps_signed_zero", facts.keeps_signed_zero}};
 }
 
+using TypeRates = std::array<double, element_type_facts.size()>;
+
+/// Of the types that have one.
+ordered_json rates_by_type(const TypeRates& rates) {
+  ordered_json json = ordered_json::object();
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    if (rates[i] > 0) json[std::string(element_type_facts[i].name)] = rates[i];
+  return json;
+}
+
+ordered_json levels_of(const hal::Measurements& measured) {
+  ordered_json json = ordered_json::array();
+  for (const hal::Measurements::Bandwidth& each : measured.bandwidth)
+    json.push_back({{"bytes", each.bytes},
+                    {"copy_bytes_per_second", each.copy_bytes_per_second},
+                    {"triad_bytes_per_second", each.triad_bytes_per_second}});
+  return json;
+}
+
 ordered_json device_json(const hal::DeviceInfo& info, const hal::Measurements& measured) {
   ordered_json json;
   json["uri"] = info.uri;
@@ -111,10 +130,37 @@ ordered_json device_json(const hal::DeviceInfo& info, const hal::Measurements& m
       {"triad_bytes_per_second", measured.triad_bytes_per_second},
       {"cached_bytes_per_second", measured.cached_bytes_per_second},
       {"f32_flops_per_second", measured.flops_per_second[static_cast<std::size_t>(ElementType::f32)]},
+      {"flops_per_second", rates_by_type(measured.flops_per_second)},
+      {"peak_flops_per_second", rates_by_type(measured.peak_flops_per_second)},
+      {"bandwidth", levels_of(measured)},
       {"launch_seconds", measured.launch_seconds},
       {"submit_seconds", measured.submit_seconds},
       {"workgroup_seconds", measured.workgroup_seconds}};
   return json;
+}
+
+std::string rates_text(const TypeRates& rates) {
+  std::string text;
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    if (rates[i] > 0)
+      text +=
+          fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", element_type_facts[i].name, rates[i] * 1e-9);
+  return text;
+}
+
+void print_measurements(const hal::Measurements& measured) {
+  fmt::print(
+      "  measured    copy {:.1f} GB/s, triad {:.1f} GB/s (in cache {:.1f}), launch {:.1f} us, submit {:.1f} "
+      "us\n",
+      measured.copy_bytes_per_second * 1e-9, measured.triad_bytes_per_second * 1e-9,
+      measured.cached_bytes_per_second * 1e-9, measured.launch_seconds * 1e6, measured.submit_seconds * 1e6);
+  fmt::print("  GFLOP/s     products: {}; in registers: {}\n", rates_text(measured.flops_per_second),
+             rates_text(measured.peak_flops_per_second));
+  std::string levels;
+  for (const hal::Measurements::Bandwidth& each : measured.bandwidth)
+    levels += fmt::format("{}{:.2g} MB: {:.1f} / {:.1f}", levels.empty() ? "" : ", ", each.bytes * 1e-6,
+                          each.copy_bytes_per_second * 1e-9, each.triad_bytes_per_second * 1e-9);
+  fmt::print("  copy/triad  GB/s by working set: {}\n", levels);
 }
 
 void print_device(const hal::DeviceInfo& info, const hal::Measurements& measured) {
@@ -144,17 +190,10 @@ void print_device(const hal::DeviceInfo& info, const hal::Measurements& measured
   fmt::print("  probed      {}\n", facts);
   for (const hal::Quirk& quirk : info.quirks)
     fmt::print("  quirk       {} = {}: {}\n", quirk.name, quirk.value, quirk.reason);
-  const double flops = measured.flops_per_second[static_cast<std::size_t>(ElementType::f32)];
   if (info.emulated)
     fmt::print("  measured    nothing: an emulated device has no performance\n");
   else if (measured.measured())
-    fmt::print(
-        "  measured    copy {:.1f} GB/s, triad {:.1f} GB/s (in cache {:.1f}), f32 {:.0f} GFLOP/s, launch "
-        "{:.1f} us, submit "
-        "{:.1f} us\n",
-        measured.copy_bytes_per_second * 1e-9, measured.triad_bytes_per_second * 1e-9,
-        measured.cached_bytes_per_second * 1e-9, flops * 1e-9, measured.launch_seconds * 1e6,
-        measured.submit_seconds * 1e6);
+    print_measurements(measured);
 }
 
 void list(bool as_json) {

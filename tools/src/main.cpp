@@ -67,6 +67,7 @@ int run(int count, char** words) {
   add_explain_command(application);
   add_cache_command(application);
   add_conformance_command(application);
+  add_bench_command(application);
   try {
     application.parse(count, words);
     return exit_success;

@@ -1,5 +1,7 @@
 #include "model_inputs.h"
 
+#include "commands.h"
+
 #include <fmt/format.h>
 #include <halyard/hal/nearest_name.h>
 #include <halyard/ops/npy.h>
@@ -153,6 +155,12 @@ Result<onnx::InputShapes> input_shapes(const onnx::Model& model, const std::vect
   for (const onnx::ValueInfo& info : model.inputs())
     if (!shapes.contains(info.name)) shapes.emplace(info.name, assumed_shape(info, otherwise, open));
   return shapes;
+}
+
+ops::Graph load_graph(const std::string& path, std::int64_t open_extent) {
+  onnx::Model model = value_or_exit(onnx::Model::load(path));
+  const onnx::InputShapes shapes = value_or_exit(input_shapes(model, {}, open_extent));
+  return value_or_exit(model.graph(shapes));
 }
 
 onnx::InputShapes shapes_of(const onnx::Model& model, const std::vector<ops::HostTensor>& inputs) {

@@ -20,6 +20,10 @@ Result<std::vector<ops::HostTensor>> read_inputs(const onnx::Model& model,
 Result<onnx::InputShapes> input_shapes(const onnx::Model& model, const std::vector<std::string>& arguments,
                                        std::int64_t otherwise);
 
+/// The graph of FILE.onnx with its open dimensions as `input_shapes` has them; ends the command where it
+/// cannot be read.
+ops::Graph load_graph(const std::string& path, std::int64_t open_extent);
+
 onnx::InputShapes shapes_of(const onnx::Model& model, const std::vector<ops::HostTensor>& inputs);
 
 }  // namespace halyard::tools

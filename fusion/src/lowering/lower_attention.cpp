@@ -429,8 +429,8 @@ std::vector<Schedule> attention_schedules(const TileProgram& tiles, const Bindin
     return {schedule};
   }
   schedule.lanes = profile.subgroup_size;
-  schedule.tile_m = static_cast<std::uint32_t>(
-      std::min<std::int64_t>(8, Lowering::bucket(std::max<std::int64_t>(rows, 1))));
+  schedule.tile_m = static_cast<std::uint32_t>(std::min<std::int64_t>(
+      profile.fma_in_integers ? 2 : 8, Lowering::bucket(std::max<std::int64_t>(rows, 1))));
   schedule.block_m = schedule.tile_m;
   const Axis last = attention->second.n.empty() ? Axis{0} : attention->second.n.back();
   schedule.vector =

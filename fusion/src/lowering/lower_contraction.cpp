@@ -144,12 +144,16 @@ std::vector<Schedule> lane_schedules(const TileProgram& tiles, const Binding& bi
   const bool own_rows = profile.subgroup_shuffle && !axes.k.empty() &&
                         binding.extents[fusion::index(axes.k.back())] % 4 == 0 &&
                         operand_facts(tiles, binding, axes.a, axes.k.back()).contiguous;
-  schedule.unroll_k = own_rows ? 4 : 1;
+  schedule.unroll_k = own_rows && !profile.fma_in_integers ? 4 : 1;
   // At least 32 columns a tile: fewer would load `a` too often.
   std::uint32_t groups = std::max(1u, 32 / (team * schedule.vector));
   while (groups > 1 && n <= std::int64_t{team} * schedule.vector * (groups / 2)) groups /= 2;
+  // An fma of hundreds of instructions makes code of which few may stand side by side (SwiftShader's compiler
+  // crashed on sixteen rows).
+  if (profile.fma_in_integers) groups = 1;
+  const std::int64_t most_rows = profile.fma_in_integers ? 2 : own_rows ? 16 : 8;
   schedule.tile_m = static_cast<std::uint32_t>(
-      std::min<std::int64_t>(own_rows ? 16 : 8, Lowering::bucket(std::max<std::int64_t>(m, 1))));
+      std::min<std::int64_t>(most_rows, Lowering::bucket(std::max<std::int64_t>(m, 1))));
   schedule.tile_n = team * schedule.vector * groups;
   std::uint32_t teams =
       profile.cheap_barriers ? std::min<std::uint32_t>(4, profile.max_workgroup_lanes / team) : 1;

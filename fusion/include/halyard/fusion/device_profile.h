@@ -49,6 +49,8 @@ struct DeviceProfile {
       0;  ///< 0 = no limit; else the most iterations one lane may run over all its loops (a driver's quirk)
 
   bool fused_fma = true;
+  bool fma_in_integers =
+      false;  ///< the device's own rounds twice: each is some hundred instructions (legalize.h)
   bool keeps_subnormals = true;
   bool has_f16 = true;  ///< arithmetic and storage natively
   bool has_f64 = true;

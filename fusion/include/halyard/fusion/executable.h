@@ -109,8 +109,9 @@ class Executable {
 
   /// How long each step took, in seconds, the shortest of `repeats` replays, and the shortest whole replay.
   struct Timings {
-    std::vector<double> steps;  ///< empty where the device has no time stamps
-    double total = 0;           ///< submission to completion, as the host sees it
+    std::vector<double> steps;    ///< empty where the device has no time stamps
+    double total = 0;             ///< submission to completion, as the host sees it
+    std::vector<double> replays;  ///< the same of each replay, in their order
   };
   Result<Timings> measure(std::span<const ops::HostTensor> inputs, int repeats = 3);
 

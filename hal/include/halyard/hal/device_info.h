@@ -56,11 +56,20 @@ struct NumericFacts {
 
 /// Rates and costs measured on the device (see `set_measurer`); zero means not measured.
 struct Measurements {
+  /// What streams reach whose tensors have so many bytes together: the levels of the caches show.
+  struct Bandwidth {
+    double bytes = 0;                  ///< read and written
+    double copy_bytes_per_second = 0;  ///< launch not counted
+    double triad_bytes_per_second = 0;
+  };
+  std::vector<Bandwidth> bandwidth;    ///< ascending by bytes, the last far beyond the caches
   double copy_bytes_per_second = 0;    ///< bytes read plus bytes written
   double triad_bytes_per_second = 0;   ///< a = b · c + d, bytes read plus written, far beyond the caches
   double cached_bytes_per_second = 0;  ///< the same within the last-level cache
   std::array<double, element_type_facts.size()>
-      flops_per_second{};        ///< by ElementType; a fused multiply-add counts 2
+      flops_per_second{};  ///< of a product, by ElementType; a fused multiply-add counts 2
+  std::array<double, element_type_facts.size()>
+      peak_flops_per_second{};   ///< of multiply-adds in registers alone
   double launch_seconds = 0;     ///< one more small dispatch within a submission
   double submit_seconds = 0;     ///< one empty submission until the host sees its sync point
   double workgroup_seconds = 0;  ///< one more workgroup of a dispatch, all else equal
