@@ -66,14 +66,12 @@ Graph layer_norm(const Shape& shape) {
   });
 }
 Graph rms_norm(const Shape& shape) {
-  return graph_of([&](GraphBuilder& b) {
-    return ops::rms_norm(b, input(b, "x", shape), weight(b, {shape[1]})).value();
-  });
+  return graph_of(
+      [&](GraphBuilder& b) { return ops::rms_norm(b, input(b, "x", shape), weight(b, {shape[1]})).value(); });
 }
 Graph sums(const Shape& shape, std::int64_t axis) {
-  return graph_of([&](GraphBuilder& b) {
-    return b.reduce(Primitive::reduce_sum, input(b, "x", shape), {axis}).value();
-  });
+  return graph_of(
+      [&](GraphBuilder& b) { return b.reduce(Primitive::reduce_sum, input(b, "x", shape), {axis}).value(); });
 }
 Graph row_sums(const Shape& shape) {
   return sums(shape, 1);
@@ -86,7 +84,8 @@ Graph column_sums(const Shape& shape) {
 Graph product(const Shape& extents) {
   return graph_of([&](GraphBuilder& b) {
     const bool batched = extents.rank() == 4;
-    const std::int64_t m = extents[batched ? 1 : 0], k = extents[batched ? 2 : 1], n = extents[batched ? 3 : 2];
+    const std::int64_t m = extents[batched ? 1 : 0], k = extents[batched ? 2 : 1],
+                       n = extents[batched ? 3 : 2];
     const Shape left = batched ? Shape{extents[0], m, k} : Shape{m, k};
     const Shape right = batched ? Shape{extents[0], k, n} : Shape{k, n};
     return b.matmul(input(b, "a", left), input(b, "b", right)).value();
@@ -197,8 +196,14 @@ std::vector<Benchmark> operations() {
   list.add("matrix times vector", matrix_vector, {{4096, 4096}});
   list.add("vector times weights", vector_matrix, {{4096, 4096}});
   list.add("convolution 3x3", convolution,
-           {{1, 64, 56, 64}, {1, 128, 28, 128}, {1, 256, 14, 256}, {1, 512, 7, 512}, {8, 64, 56, 64},
-            {8, 128, 28, 128}, {8, 256, 14, 256}, {8, 512, 7, 512}});
+           {{1, 64, 56, 64},
+            {1, 128, 28, 128},
+            {1, 256, 14, 256},
+            {1, 512, 7, 512},
+            {8, 64, 56, 64},
+            {8, 128, 28, 128},
+            {8, 256, 14, 256},
+            {8, 512, 7, 512}});
   list.add("attention", attention, {{1, 12, 128, 32}, {8, 12, 128, 64}, {1, 16, 1024, 64}});
   list.add("transpose", transpose, {{4096, 4096}});
   list.add("cast to f16", to_f16, {{4096, 4096}});
@@ -213,7 +218,8 @@ std::vector<Benchmark> operations() {
 
 std::vector<Benchmark> models() {
   List list("models");
-  list.add("encoder layer", encoder, {{1, 32, 12, 384}, {8, 128, 12, 384}, {32, 256, 12, 384}, {8, 512, 12, 768}});
+  list.add("encoder layer", encoder,
+           {{1, 32, 12, 384}, {8, 128, 12, 384}, {32, 256, 12, 384}, {8, 512, 12, 768}});
   return list.take();
 }
 

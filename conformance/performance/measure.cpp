@@ -49,8 +49,8 @@ std::vector<HostTensor> inputs_of(const Benchmark& benchmark, const ops::Graph& 
   return inputs;
 }
 
-/// Inputs and constants read once (of a table of which rows are taken, no more than is taken), outputs written
-/// once.
+/// Inputs and constants read once (of a table of which rows are taken, no more than is taken), outputs
+/// written once.
 std::uint64_t fewest_bytes(const ops::Graph& graph) {
   std::vector<std::uint64_t> read(graph.size(), 0);
   for (std::size_t i = 0; i < graph.size(); ++i) {
@@ -110,7 +110,8 @@ Result<std::vector<Benchmark>> selected_benchmarks(const BenchmarkOptions& optio
 double flops_rate(const hal::Measurements& ceilings, const ops::Graph& graph) {
   ElementType element = ElementType::f32;
   for (std::size_t i = 0; i < graph.size(); ++i)
-    if (graph.node(NodeId{static_cast<std::uint32_t>(i)}).element == ElementType::f64) element = ElementType::f64;
+    if (graph.node(NodeId{static_cast<std::uint32_t>(i)}).element == ElementType::f64)
+      element = ElementType::f64;
   const auto index = static_cast<std::size_t>(element);
   return std::max(ceilings.flops_per_second[index], ceilings.peak_flops_per_second[index]);
 }
@@ -190,8 +191,8 @@ class Run {
     set_ceiling(result, ceilings_, graph);
     const std::vector<HostTensor> inputs = inputs_of(benchmark, graph);
     const hal::DeviceInfo& info = compiler_.device()->info();
-    Outcome outcome = same_bits(executable, judge_, class_of(info), allowance_of(info).flushes_subnormals,
-                                graph, inputs);
+    Outcome outcome =
+        same_bits(executable, judge_, class_of(info), allowance_of(info).flushes_subnormals, graph, inputs);
     if (outcome.verdict != Verdict::passed) return outcome;
     if (Status status = measure(executable, inputs, options_.least_seconds, result); !status)
       return outcome_of(status.error());

@@ -19,7 +19,8 @@ std::string rates_text(const std::array<double, element_type_facts.size()>& rate
   std::string text;
   for (std::size_t i = 0; i < rates.size(); ++i)
     if (rates[i] > 0)
-      text += fmt::format("{}{} {:.1f}", text.empty() ? "" : ", ", element_type_facts[i].name, rates[i] * 1e-9);
+      text +=
+          fmt::format("{}{} {:.1f}", text.empty() ? "" : ", ", element_type_facts[i].name, rates[i] * 1e-9);
   return text;
 }
 
@@ -53,12 +54,13 @@ std::string bar(double fraction) {
 
 std::string row(const BenchmarkResult& each) {
   if (each.verdict != Verdict::passed)
-    return fmt::format("<tr><th scope=\"row\" class=\"on\">{}</th><td class=\"{}\" colspan=\"8\">{} {}</td></tr>\n",
-                       escaped(each.name), each.verdict == Verdict::unsupported ? "none" : "bad",
-                       each.verdict == Verdict::unsupported ? "– unsupported:" : "✗ 0, wrong:",
-                       escaped(each.message));
+    return fmt::format(
+        "<tr><th scope=\"row\" class=\"on\">{}</th><td class=\"{}\" colspan=\"8\">{} {}</td></tr>\n",
+        escaped(each.name), each.verdict == Verdict::unsupported ? "none" : "bad",
+        each.verdict == Verdict::unsupported ? "– unsupported:" : "✗ 0, wrong:", escaped(each.message));
   return fmt::format(
-      "<tr><th scope=\"row\" class=\"on\">{}</th><td>{}</td><td>{}</td><td>{:.3f}</td><td>{:.1f}</td><td>{:.1f}</td>"
+      "<tr><th scope=\"row\" "
+      "class=\"on\">{}</th><td>{}</td><td>{}</td><td>{:.3f}</td><td>{:.1f}</td><td>{:.1f}</td>"
       "<td>{:.1f}</td><td>{:.2f}</td><td>{}</td></tr>\n",
       escaped(each.name), bar(each.fraction), fusion::name(each.bound), each.seconds * 1e3,
       each.flops / each.seconds * 1e-9, static_cast<double>(each.bytes_fewest) / each.seconds * 1e-9,
@@ -71,7 +73,8 @@ std::string table(const PerformanceReport& report) {
   std::string text = fmt::format(
       "<h2>{}</h2><div class=\"wide\"><table><thead><tr><th scope=\"col\">benchmark</th><th "
       "scope=\"col\">fraction of its ceiling</th><th scope=\"col\">bound by</th><th scope=\"col\">ms</th><th "
-      "scope=\"col\">GFLOP/s</th><th scope=\"col\">GB/s</th><th scope=\"col\">MB moved</th><th scope=\"col\">of the "
+      "scope=\"col\">GFLOP/s</th><th scope=\"col\">GB/s</th><th scope=\"col\">MB moved</th><th "
+      "scope=\"col\">of the "
       "fewest</th><th scope=\"col\">launches</th></tr></thead><tbody>",
       label(report));
   for (const BenchmarkResult& each : report.results) text += row(each);
@@ -83,7 +86,8 @@ std::string parity_table(std::span<const PerformanceReport> reports) {
       "<h2>Parity</h2><p class=\"quiet\">The fractions of their own ceilings that the devices reach, and the "
       "harmonic mean of them.</p><div class=\"wide\"><table><thead><tr><th scope=\"col\">benchmark</th><th "
       "scope=\"col\">harmonic mean</th><th scope=\"col\">least</th><th scope=\"col\">most</th>";
-  for (const PerformanceReport& report : reports) text += fmt::format("<th scope=\"col\">{}</th>", label(report));
+  for (const PerformanceReport& report : reports)
+    text += fmt::format("<th scope=\"col\">{}</th>", label(report));
   text += "</tr></thead><tbody>";
   for (const Parity& each : parity_of(reports)) {
     text += fmt::format("<tr><th scope=\"row\" class=\"on\">{}</th><td>{}</td><td>{:.2f}</td><td>{:.2f}</td>",

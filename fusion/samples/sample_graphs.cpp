@@ -313,6 +313,29 @@ const std::vector<Sample>& all() {
                return b.unary(Primitive::relu, made);
              });
        }},
+      // More terms than a chunk of a product has, in runs of as many channels.
+      {"convolution with weights, residual",
+       [] {
+         return of_inputs(
+             {2, 64, 6, 5}, Shape{2, 40, 6, 5},
+             [](GraphBuilder& b, NodeId x, NodeId residual) -> Result<NodeId> {
+               const NodeId weights = weight(b, {40, 64, 3, 3}, 5);
+               HALYARD_ASSIGN(
+                   NodeId made,
+                   ops::convolution(b, x, weights,
+                                    {.strides = {}, .dilations = {}, .before = {1, 1}, .after = {1, 1}}));
+               return b.binary(Primitive::add, made, residual);
+             });
+       }},
+      {"matrix times vector, scaled",
+       [] {
+         return of_inputs({70, 1100}, Shape{1100, 1},
+                          [](GraphBuilder& b, NodeId x, NodeId y) -> Result<NodeId> {
+                            HALYARD_ASSIGN(NodeId made, b.matmul(x, y));
+                            return b.binary(Primitive::mul, made, 0.5);
+                          });
+       },
+       1},
       {"pooling of a computed tensor",
        [] {
          return of_inputs(

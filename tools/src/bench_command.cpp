@@ -40,11 +40,12 @@ std::string read_text(const std::string& path) {
 
 void print_row(const suite::BenchmarkResult& each) {
   if (each.verdict == suite::Verdict::passed)
-    fmt::print("{:<44} {:>6.2f}  {:<7} {:>10.3f} {:>9.1f} {:>8.1f} {:>7.2f} {:>5}\n", each.name, each.fraction,
-               fusion::name(each.bound), each.seconds * 1e3, each.flops / each.seconds * 1e-9,
-               static_cast<double>(each.bytes_fewest) / each.seconds * 1e-9,
-               static_cast<double>(each.bytes) / static_cast<double>(std::max<std::uint64_t>(each.bytes_fewest, 1)),
-               each.launches);
+    fmt::print(
+        "{:<44} {:>6.2f}  {:<7} {:>10.3f} {:>9.1f} {:>8.1f} {:>7.2f} {:>5}\n", each.name, each.fraction,
+        fusion::name(each.bound), each.seconds * 1e3, each.flops / each.seconds * 1e-9,
+        static_cast<double>(each.bytes_fewest) / each.seconds * 1e-9,
+        static_cast<double>(each.bytes) / static_cast<double>(std::max<std::uint64_t>(each.bytes_fewest, 1)),
+        each.launches);
   else
     fmt::print("{:<44} {}: {}\n", each.name,
                each.verdict == suite::Verdict::unsupported ? "unsupported" : "WRONG, scores 0", each.message);
@@ -52,7 +53,8 @@ void print_row(const suite::BenchmarkResult& each) {
 }
 
 void print_parity(const std::vector<suite::PerformanceReport>& reports) {
-  fmt::print("\n{:<44} {:>13} {:>6} {:>6}  fractions by device\n", "parity", "harmonic mean", "least", "most");
+  fmt::print("\n{:<44} {:>13} {:>6} {:>6}  fractions by device\n", "parity", "harmonic mean", "least",
+             "most");
   for (const suite::Parity& each : suite::parity_of(reports)) {
     fmt::print("{:<44} {:>13.2f} {:>6.2f} {:>6.2f} ", each.name, each.harmonic_mean, each.least, each.most);
     for (double fraction : each.fractions) fmt::print(" {:.2f}", fraction);
@@ -82,8 +84,8 @@ void check_baseline(const BenchArguments& arguments, const std::vector<suite::Pe
                     const std::vector<suite::PerformanceReport>& reports) {
   const auto lost = suite::regressions(baseline, reports, arguments.allowed_percent / 100);
   for (const suite::Regression& each : lost)
-    fmt::print("SLOWER  {} on {}: {:.3f} of its ceiling, {:.3f} in the baseline\n", each.name, each.device, each.now,
-               each.before);
+    fmt::print("SLOWER  {} on {}: {:.3f} of its ceiling, {:.3f} in the baseline\n", each.name, each.device,
+               each.now, each.before);
   if (!lost.empty())
     throw_failure(fmt::format("{} benchmarks lost more than {} % against '{}'", lost.size(),
                               arguments.allowed_percent, arguments.baseline));
@@ -145,14 +147,16 @@ void add_bench_command(CLI::App& application) {
       ->check(CLI::Range(0.0, 3600.0));
   command->add_option("--json", arguments->json, "Write the whole report here");
   command->add_option("--html", arguments->html, "Write a page to read here");
-  command->add_option("--baseline", arguments->baseline,
-                      "An earlier --json: exit code 1 if a fraction of its devices fell by more than --allow")
+  command
+      ->add_option("--baseline", arguments->baseline,
+                   "An earlier --json: exit code 1 if a fraction of its devices fell by more than --allow")
       ->check(CLI::ExistingFile);
   command->add_option("--allow", arguments->allowed_percent, "By how many percent it may fall (default 10)")
       ->check(CLI::Range(0.0, 100.0));
   command->add_flag("--list", arguments->list, "Name the benchmarks and run none");
   command->footer(
-      "part: of what the device's measured ceilings allow; bytes: moved, of the fewest possible; runs: launches.\n\n"
+      "part: of what the device's measured ceilings allow; bytes: moved, of the fewest possible; runs: "
+      "launches.\n\n"
       "Example: halyard bench --device cpu --device vulkan:0 --suite parity --html parity.html");
   command->callback([arguments] { run(*arguments); });
 }

@@ -299,6 +299,43 @@ TEST_CASE("conformance runs a case by name, lists cases, and refuses what is non
   }
 }
 
+TEST_CASE("bench measures, writes its report, and holds a later run against it") {
+  Workplace place;
+  const std::string json = (place.folder / "bench.json").string();
+  const std::string html = (place.folder / "bench.html").string();
+  const std::string bench = "bench --device cpu --filter \"parity/row sums\" --seconds 0 ";
+  const Outcome ran = run_halyard(place, bench + "--json " + json + " --html " + html);
+  REQUIRE_MESSAGE(ran.code == 0, ran.text);
+  std::string text = bytes_of(json);
+  const Json report = Json::parse(text);
+  CHECK(report["format"] == "halyard-performance");
+  const Json& result = report["reports"][0]["results"][0];
+  CHECK(result["verdict"] == "passed");
+  CHECK(result["fraction"] > 0);
+  CHECK(result["launches"] == 1);
+  CHECK(bytes_of(html).starts_with("<!doctype html>"));
+
+  // Baselines that no machine reaches and that each one does: nothing here depends on the clock.
+  const std::size_t at = text.find("\"fraction\": ") + 12;
+  const std::size_t end = text.find(',', at);
+  const auto baseline = [&](const char* fraction) {
+    std::string changed = text;
+    changed.replace(at, end - at, fraction);
+    std::ofstream(place.folder / "base.json", std::ios::binary) << changed;
+    return run_halyard(place, bench + "--baseline " + (place.folder / "base.json").string());
+  };
+  const Outcome slower = baseline("1e9");
+  CHECK(slower.code == 1);
+  CHECK(has(slower, "SLOWER  parity/row sums/1024x4096"));
+  const Outcome faster = baseline("1e-9");
+  CHECK_MESSAGE(faster.code == 0, faster.text);
+
+  CHECK(run_halyard(place, "bench --device cpu --suite nothing").code == 2);
+  CHECK(run_halyard(place, "bench --device cpu --filter nothing").code == 2);
+  CHECK(run_halyard(place, bench + "--baseline " + place.model()).code == 1);
+  CHECK(has(run_halyard(place, "bench --list"), "ops/softmax/4096x1024"));
+}
+
 TEST_CASE("conformance reports travel: one process writes them, another compares them") {
   Workplace place;
   const std::string json = (place.folder / "a.json").string();

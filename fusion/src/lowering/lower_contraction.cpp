@@ -22,11 +22,31 @@ TileId first_store(const TileProgram& tiles) {
   return no_tile;
 }
 
-/// The side whose free axis moves the store by one element becomes the vectorized one.
-ProductAxes axes_for_store(const TileProgram& tiles, const Binding& binding) {
+std::int64_t extent_of(const Binding& binding, const std::vector<Axis>& axes) {
+  std::int64_t product = 1;
+  for (Axis axis : axes) product *= binding.extents[fusion::index(axis)];
+  return product;
+}
+
+/// Whether b is a constant that can be laid out for the product when the graph is compiled, which is worth
+/// stores that scatter: there is one for many steps of k.
+bool has_weights(const TileProgram& tiles, const Binding& binding, const ProductAxes& axes,
+                 const DeviceProfile& profile) {
+  constexpr std::int64_t least_depth = 64;
+  const TileValue& b = tiles.values[fusion::index(axes.b)];
+  return profile.model == ExecutionModel::tasks && b.op == TileOp::load && b.operands.empty() &&
+         tiles.operands[b.number].constant && axes.n.size() == 1 &&
+         binding.extents[fusion::index(axes.n[0])] >= 2 * std::int64_t{profile.vector_bytes / 4} &&
+         extent_of(binding, axes.k) >= least_depth;
+}
+
+/// The side whose free axis moves the store by one element becomes the vectorized one, or that of the
+/// weights.
+ProductAxes axes_for_store(const TileProgram& tiles, const Binding& binding, const DeviceProfile& profile) {
   const TileId dot = only_dot(tiles);
   const auto strides = strides_by_axis(tiles, binding, first_store(tiles));
   ProductAxes parts = product_axes(tiles, dot, false, strides);
+  if (has_weights(tiles, binding, parts, profile)) return parts;
   auto unit = [&](const std::vector<Axis>& axes) {
     return std::any_of(axes.begin(), axes.end(), [&](Axis axis) {
       return strides[fusion::index(axis)] == 1 && binding.extents[fusion::index(axis)] > 1;
@@ -34,12 +54,6 @@ ProductAxes axes_for_store(const TileProgram& tiles, const Binding& binding) {
   };
   const bool exchange = !unit(parts.n) && (unit(parts.m) || parts.n.empty()) && !parts.m.empty();
   return exchange ? product_axes(tiles, dot, true, strides) : parts;
-}
-
-std::int64_t extent_of(const Binding& binding, const std::vector<Axis>& axes) {
-  std::int64_t product = 1;
-  for (Axis axis : axes) product *= binding.extents[fusion::index(axis)];
-  return product;
 }
 
 struct OperandFacts {
@@ -79,7 +93,7 @@ std::uint32_t sliver_width(const TileProgram& tiles, const Binding& binding, Til
 
 std::vector<Schedule> task_schedules(const TileProgram& tiles, const Binding& binding,
                                      const DeviceProfile& profile) {
-  const ProductAxes axes = axes_for_store(tiles, binding);
+  const ProductAxes axes = axes_for_store(tiles, binding, profile);
   const std::int64_t m = extent_of(binding, axes.m);
   const std::int64_t n = extent_of(binding, axes.n);
   const std::int64_t batch = extent_of(binding, axes.batch);
@@ -132,7 +146,7 @@ std::vector<Schedule> task_schedules(const TileProgram& tiles, const Binding& bi
 
 std::vector<Schedule> lane_schedules(const TileProgram& tiles, const Binding& binding,
                                      const DeviceProfile& profile) {
-  const ProductAxes axes = axes_for_store(tiles, binding);
+  const ProductAxes axes = axes_for_store(tiles, binding, profile);
   const std::int64_t m = extent_of(binding, axes.m);
   const std::int64_t n = extent_of(binding, axes.n);
   const std::uint32_t team = profile.subgroup_size;
@@ -206,7 +220,7 @@ Result<LoweredKernel> lower_contraction(const TileProgram& tiles, const Binding&
   Lowering l(tiles, binding, profile);
   const TileId dot = only_dot(tiles);
   Product product;
-  product.axes = axes_for_store(tiles, binding);
+  product.axes = axes_for_store(tiles, binding, profile);
   product.accumulator = ops::accumulator(l.value(product.axes.a).type);
   product.a = [&](Frame& frame, const ProductPlace&) { return l.evaluate(product.axes.a, frame); };
   product.b = [&](Frame& frame, const ProductPlace&) { return l.evaluate(product.axes.b, frame); };
@@ -254,6 +268,9 @@ Result<LoweredKernel> lower_contraction(const TileProgram& tiles, const Binding&
     block.padded_b = schedule.packed_b;
     block.pack_b = !schedule.packed_b && !product.axes.n.empty() &&
                    !(b.is_load && b.contiguous && n % schedule.tile_n == 0);
+    block.transpose_b = block.pack_b && schedule.vector > 1 && !b.contiguous && product.axes.k.size() == 1 &&
+                        k >= schedule.vector &&
+                        operand_facts(tiles, binding, product.axes.b, product.axes.k[0]).contiguous;
     task_product(l, outer, product, block);
     return l.finish(grid.counts, 1, 0, std::move(note));
   }

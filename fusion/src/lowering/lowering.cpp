@@ -160,6 +160,13 @@ ValueId Lowering::min(ValueId a, ValueId b) {
   return builder.select(less(a, b), a, b);
 }
 
+ValueId Lowering::max(ValueId a, ValueId b) {
+  auto x = known(a);
+  auto y = known(b);
+  if (x && y) return *x < *y ? b : a;
+  return builder.select(less(a, b), b, a);
+}
+
 std::optional<std::int64_t> Lowering::known(ValueId value) const {
   std::uint64_t bits = 0;
   if (!builder.is_constant(value, &bits)) return std::nullopt;

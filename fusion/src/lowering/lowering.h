@@ -76,6 +76,7 @@ class Lowering {
   ValueId add(ValueId a, std::int64_t b) { return builder.add(a, literal(b)); }
   ValueId mul(ValueId a, std::int64_t b) { return builder.mul(a, literal(b)); }
   ValueId min(ValueId a, ValueId b);
+  ValueId max(ValueId a, ValueId b);
   ValueId less(ValueId a, ValueId b) { return builder.compare(program::Op::lt, a, b); }
   /// The value if it is a constant.
   std::optional<std::int64_t> known(ValueId value) const;

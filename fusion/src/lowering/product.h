@@ -70,8 +70,10 @@ struct ProductBlock {
   std::uint32_t unroll_k = 1;  ///< see Schedule
   bool pack_a = false;         ///< tasks: evaluate the block of `a` once, into scratch
   bool pack_b = false;         ///< tasks: the same for `b`, in slivers of tile_n
-  bool padded_b = false;       ///< b may be read beyond N up to the next multiple of tile_n
-  std::uint32_t team = 1;      ///< lanes: lanes of the subgroup that shares the block
+  bool transpose_b =
+      false;  ///< tasks: `b` is packed from vectors along k, the one axis that it is contiguous in
+  bool padded_b = false;   ///< b may be read beyond N up to the next multiple of tile_n
+  std::uint32_t team = 1;  ///< lanes: lanes of the subgroup that shares the block
 };
 
 /// One task computes the block: a loop over tiles of tile_m × tile_n held in vector registers.

@@ -67,7 +67,10 @@ class TaskProduct {
     first_k_ = l_.mul(chunk_, dot_chunk);
     chunk_depth_ = one_chunk_ ? depth_count_ : l_.min(l_.literal(dot_chunk), l_.sub(depth_count_, first_k_));
     if (block_.pack_a) pack_a();
-    if (block_.pack_b) pack_b();
+    if (block_.pack_b && block_.transpose_b)
+      pack_transposed_b();
+    else if (block_.pack_b)
+      pack_b();
     for_each_tile([&](ValueId sliver, ValueId tile) {
       Tile results = multiply(sliver, tile);
       if (one_chunk_)
@@ -157,6 +160,67 @@ class TaskProduct {
     });
   }
 
+  /// The same where memory holds each column of a sliver in one piece: as many steps of k as a vector has
+  /// lanes are read of as many columns and exchanged in registers.
+  void pack_transposed_b() {
+    build_.comment("lay this block of b out in slivers, by transposing vectors along k");
+    const auto lanes = static_cast<std::uint16_t>(block_.vector);
+    l_.repeat(sliver_count_, {}, [&](ValueId sliver, auto) {
+      l_.repeat(divide_up(l_, chunk_depth_, lanes), {}, [&](ValueId step, auto) {
+        ValueId k = l_.mul(step, lanes);
+        for (std::uint32_t v = 0; v < vectors_; ++v) {
+          const std::vector<ValueId> rows = transposed(columns_along_k(sliver, v, l_.add(first_k_, k)));
+          for (std::uint32_t i = 0; i < lanes; ++i)
+            build_.store(b_scratch_, sliver_index(sliver, l_.add(k, i), v), rows[i]);
+        }
+        return std::vector<ValueId>{};
+      });
+      return std::vector<ValueId>{};
+    });
+  }
+
+  /// Vectors along k from `depth` on, one for each column of vector `v` of a sliver; beyond the last column
+  /// it repeats.
+  std::vector<ValueId> columns_along_k(ValueId sliver, std::uint32_t v, ValueId depth) {
+    const auto lanes = static_cast<std::uint16_t>(block_.vector);
+    std::vector<ValueId> columns;
+    for (std::uint32_t i = 0; i < lanes; ++i) {
+      ValueId column = l_.add(first_column(sliver), v * block_.vector + i);
+      if (!whole_columns()) column = l_.min(column, l_.add(column_count_, -1));
+      Frame frame = outer_.inner();
+      l_.decompose(frame, product_.axes.n, column);
+      frame.consecutive(product_.axes.k[0], depth, lanes).width(lanes);
+      if (depth_ % lanes != 0)
+        frame.masked(
+            build_.compare(program::Op::lt, l_.consecutive(depth, lanes), build_.splat(depth_count_, lanes)));
+      columns.push_back(
+          l_.widen(in_accumulator(product_.b(frame, {program::no_value, column, depth})), lanes));
+    }
+    return columns;
+  }
+
+  /// Square: as many vectors as lanes. Halves are exchanged between vectors half as far apart each time.
+  std::vector<ValueId> transposed(std::vector<ValueId> rows) {
+    const auto count = static_cast<std::int32_t>(rows.size());
+    for (std::int32_t half = count / 2; half > 0; half /= 2) {
+      std::vector<std::int32_t> lower, upper;  // the lanes of two rows, one after the other
+      for (std::int32_t lane = 0; lane < count; ++lane) {
+        const bool second = (lane & half) != 0;
+        lower.push_back(second ? count + lane - half : lane);
+        upper.push_back(second ? count + lane : lane + half);
+      }
+      for (std::int32_t i = 0; i < count; ++i) {
+        if ((i & half) != 0) continue;
+        ValueId& near = rows[static_cast<std::size_t>(i)];
+        ValueId& far = rows[static_cast<std::size_t>(i + half)];
+        const ValueId a = near, b = far;
+        near = build_.shuffle(a, b, lower);
+        far = build_.shuffle(a, b, upper);
+      }
+    }
+    return rows;
+  }
+
   ValueId sliver_index(ValueId sliver, ValueId k, std::uint32_t v) {
     return l_.add(l_.mul(l_.add(l_.mul(sliver, room_), k), block_.tile_n), v * block_.vector);
   }
@@ -180,40 +244,85 @@ class TaskProduct {
         fmt::format("{} rows by {} columns of the product: a chain of multiply-adds each, k ascending",
                     block_.tile_m, block_.tile_n));
     Tile zeros(std::size_t{block_.tile_m} * vectors_, build_.constant({product_.accumulator, lanes}, 0));
-    return l_.repeat(
-        chunk_depth_, zeros,
-        [&](ValueId k, std::span<const ValueId> carried) {
-          Tile sums(carried.begin(), carried.end());
-          ValueId depth = l_.add(first_k_, k);
-          std::vector<ValueId> b;
-          for (std::uint32_t v = 0; v < vectors_; ++v) b.push_back(b_vector(columns, sliver, k, depth, v));
-          for (std::uint32_t r = 0; r < block_.tile_m; ++r) {
-            ValueId a = l_.widen(a_element(row_frames, rows, tile, k, depth, r), lanes);
-            for (std::uint32_t v = 0; v < vectors_; ++v)
-              sums[r * vectors_ + v] = multiply_add(l_, a, b[v], sums[r * vectors_ + v]);
-          }
-          return sums;
-        },
-        block_.unroll_k);
+    return over_depth(zeros, [&](const Step& step, std::span<const ValueId> carried) {
+      Tile sums(carried.begin(), carried.end());
+      std::vector<ValueId> b;
+      for (std::uint32_t v = 0; v < vectors_; ++v) b.push_back(b_vector(columns, sliver, step, v));
+      for (std::uint32_t r = 0; r < block_.tile_m; ++r) {
+        ValueId a = l_.widen(a_element(row_frames, rows, tile, step, r), lanes);
+        for (std::uint32_t v = 0; v < vectors_; ++v)
+          sums[r * vectors_ + v] = multiply_add(l_, a, b[v], sums[r * vectors_ + v]);
+      }
+      return sums;
+    });
+  }
+
+  /// One step of k.
+  struct Step {
+    ValueId depth = program::no_value;  ///< k itself
+    ValueId k = program::no_value;      ///< from the chunk's first on
+    std::function<void(Frame&)> place;  ///< sets the coordinates along k
+  };
+
+  /// The steps of one chunk in ascending order. Of several axes the innermost has a loop of its own if it is
+  /// long: taking every k apart would cost divisions.
+  Tile over_depth(Tile initial, const std::function<Tile(const Step&, std::span<const ValueId>)>& body) {
+    std::vector<Axis> outer;
+    for (Axis axis : product_.axes.k)
+      if (l_.extent_of({axis}) > 1) outer.push_back(axis);
+    constexpr std::int64_t long_enough = 16;
+    if (outer.size() < 2 || l_.extent_of({outer.back()}) < long_enough)
+      return l_.repeat(
+          chunk_depth_, std::move(initial),
+          [&](ValueId k, std::span<const ValueId> carried) {
+            const ValueId depth = l_.add(first_k_, k);
+            return body({depth, k, [&](Frame& frame) { l_.decompose(frame, product_.axes.k, depth); }},
+                        carried);
+          },
+          block_.unroll_k);
+    const Axis innermost = outer.back();
+    outer.pop_back();
+    const ValueId extent = l_.extent(innermost);
+    const ValueId end = l_.add(first_k_, chunk_depth_);
+    const ValueId first_run = l_.div(first_k_, extent);
+    const ValueId runs = l_.sub(l_.div(l_.add(end, l_.sub(extent, l_.literal(1))), extent), first_run);
+    return l_.repeat(runs, std::move(initial), [&](ValueId number, std::span<const ValueId> sums) {
+      const ValueId run = l_.add(first_run, number);
+      const ValueId begin = l_.mul(run, extent);
+      const ValueId from = l_.max(l_.sub(first_k_, begin), l_.literal(0));
+      const ValueId to = l_.min(l_.sub(end, begin), extent);
+      return build_.for_loop(
+          from, to, l_.literal(1), {sums.begin(), sums.end()},
+          [&](ValueId at, std::span<const ValueId> carried) {
+            const ValueId depth = l_.add(begin, at);
+            return body({depth, l_.sub(depth, first_k_),
+                         [&](Frame& frame) {
+                           l_.decompose(frame, product_.axes.k, l_.literal(0));
+                           l_.decompose(frame, outer, run);
+                           frame.at(innermost, at);
+                         }},
+                        carried);
+          },
+          block_.unroll_k);
+    });
   }
 
   ValueId a_element(const std::vector<Frame>& frames, const std::vector<ValueId>& rows, ValueId tile,
-                    ValueId k, ValueId depth, std::uint32_t r) {
+                    const Step& step, std::uint32_t r) {
     if (block_.pack_a)
-      return build_.load(a_scratch_, l_.add(l_.mul(l_.add(l_.mul(tile, block_.tile_m), r), room_), k));
+      return build_.load(a_scratch_, l_.add(l_.mul(l_.add(l_.mul(tile, block_.tile_m), r), room_), step.k));
     Frame frame = frames[r].inner();
-    l_.decompose(frame, product_.axes.k, depth);
-    return in_accumulator(product_.a(frame, {rows[r], program::no_value, depth}));
+    step.place(frame);
+    return in_accumulator(product_.a(frame, {rows[r], program::no_value, step.depth}));
   }
 
-  ValueId b_vector(const std::vector<Frame>& frames, ValueId sliver, ValueId k, ValueId depth,
-                   std::uint32_t v) {
+  ValueId b_vector(const std::vector<Frame>& frames, ValueId sliver, const Step& step, std::uint32_t v) {
     const auto lanes = static_cast<std::uint16_t>(block_.vector);
-    if (block_.pack_b) return build_.load(b_scratch_, sliver_index(sliver, k, v), lanes);
+    if (block_.pack_b) return build_.load(b_scratch_, sliver_index(sliver, step.k, v), lanes);
     Frame frame = frames[v].inner();
-    l_.decompose(frame, product_.axes.k, depth);
+    step.place(frame);
     ValueId column = l_.add(first_column(sliver), v * block_.vector);
-    return l_.widen(in_accumulator(product_.b(frame, {program::no_value, column, depth})), lanes);
+    return l_.widen(in_accumulator(product_.b(frame, {program::no_value, column, step.depth})), lanes);
   }
 
   ValueId totals_index(ValueId sliver, ValueId tile, std::uint32_t r, std::uint32_t v) {

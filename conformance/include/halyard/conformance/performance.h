@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-/// Performance: what part of its own measured ceilings a device reaches, operation by operation, and how evenly
-/// several devices do (performance parity, after S. J. Pennycook, J. D. Sewall, V. W. Lee, "A metric for
-/// performance portability", 2016: the harmonic mean over devices, 0 where one fails).
+/// Performance: what part of its own measured ceilings a device reaches, operation by operation, and how
+/// evenly several devices do (performance parity, after S. J. Pennycook, J. D. Sewall, V. W. Lee, "A metric
+/// for performance portability", 2016: the harmonic mean over devices, 0 where one fails).
 namespace halyard::conformance {
 
 /// A graph whose speed is measured. Its name says suite, operation and shape: "ops/softmax/4096x1024".
@@ -33,10 +33,10 @@ struct BenchmarkResult {
   double least_seconds = 0;  ///< the shortest replay
   std::uint32_t replays = 0;
   std::uint32_t launches = 0;
-  std::uint64_t bytes = 0;         ///< that the kernels move, as planned
-  std::uint64_t bytes_fewest = 0;  ///< each input and weight read once, each output written once
-  double flops = 0;                ///< of the operations themselves; a multiply-add counts 2
-  double ceiling_seconds = 0;      ///< what the device's ceilings allow
+  std::uint64_t bytes = 0;                      ///< that the kernels move, as planned
+  std::uint64_t bytes_fewest = 0;               ///< each input and weight read once, each output written once
+  double flops = 0;                             ///< of the operations themselves; a multiply-add counts 2
+  double ceiling_seconds = 0;                   ///< what the device's ceilings allow
   fusion::Bound bound = fusion::Bound::launch;  ///< the ceiling that counts
   /// `ceiling_seconds` over `seconds`; 0 for a result that is wrong or none.
   double fraction = 0;
