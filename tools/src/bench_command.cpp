@@ -19,7 +19,7 @@ namespace suite = conformance;
 
 struct BenchArguments {
   std::vector<std::string> devices{"auto"};
-  std::vector<std::string> suites, filters, models;
+  std::vector<std::string> suites, filters, models, inputs;
   std::string json, html, baseline;
   double allowed_percent = 10;
   double seconds = 0.5;
@@ -112,7 +112,8 @@ void run(const BenchArguments& arguments) {
   options.least_seconds = arguments.seconds;
   constexpr std::int64_t open_extent = 128;
   for (const std::string& path : arguments.models)
-    options.models.push_back({std::filesystem::path(path).stem().string(), load_graph(path, open_extent)});
+    options.models.push_back(
+        {std::filesystem::path(path).stem().string(), load_graph(path, arguments.inputs, open_extent)});
   options.progress = [](const suite::BenchmarkResult& each, std::size_t done, std::size_t total) {
     finish_progress();
     print_row(each);
@@ -143,6 +144,10 @@ void add_bench_command(CLI::App& application) {
                       "Benchmarks whose name contains this, or matches it if it holds a *; repeatable");
   command->add_option("--model", arguments->models, "An ONNX model for the suite models; repeatable")
       ->check(CLI::ExistingFile);
+  command
+      ->add_option("-i,--input", arguments->inputs,
+                   "NAME=SHAPE like ids=8x128 for the models; open dimensions are else 1 and 128")
+      ->take_all();
   command->add_option("--seconds", arguments->seconds, "For which each is replayed at least (default 0.5)")
       ->check(CLI::Range(0.0, 3600.0));
   command->add_option("--json", arguments->json, "Write the whole report here");

@@ -64,7 +64,7 @@ std::filesystem::path backend_path(const std::string& backend) {
 
 suite::Model load_model(const std::string& path) {
   constexpr std::int64_t open_extent = 16;
-  return {std::filesystem::path(path).stem().string(), load_graph(path, open_extent)};
+  return {std::filesystem::path(path).stem().string(), load_graph(path, {}, open_extent)};
 }
 
 /// The tests in a folder of folders `test_NAME`, by name.

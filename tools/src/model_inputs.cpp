@@ -157,9 +157,10 @@ Result<onnx::InputShapes> input_shapes(const onnx::Model& model, const std::vect
   return shapes;
 }
 
-ops::Graph load_graph(const std::string& path, std::int64_t open_extent) {
+ops::Graph load_graph(const std::string& path, const std::vector<std::string>& inputs,
+                      std::int64_t open_extent) {
   onnx::Model model = value_or_exit(onnx::Model::load(path));
-  const onnx::InputShapes shapes = value_or_exit(input_shapes(model, {}, open_extent));
+  const onnx::InputShapes shapes = argument_or_exit(input_shapes(model, inputs, open_extent));
   return value_or_exit(model.graph(shapes));
 }
 

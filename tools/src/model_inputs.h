@@ -22,7 +22,8 @@ Result<onnx::InputShapes> input_shapes(const onnx::Model& model, const std::vect
 
 /// The graph of FILE.onnx with its open dimensions as `input_shapes` has them; ends the command where it
 /// cannot be read.
-ops::Graph load_graph(const std::string& path, std::int64_t open_extent);
+ops::Graph load_graph(const std::string& path, const std::vector<std::string>& inputs,
+                      std::int64_t open_extent);
 
 onnx::InputShapes shapes_of(const onnx::Model& model, const std::vector<ops::HostTensor>& inputs);
 
