@@ -197,6 +197,7 @@ class AttentionLowering {
     };
     ProductBlock part = block();
     part.pack_b = tasks_;
+    part.transpose_b = tasks_ && is_worth_transposing(l_.tiles, l_.binding, attention_.first, part.vector);
     part.pack_a = tasks_ && l_.value(attention_.first.a).op != TileOp::load;
     if (!tasks_) {  // scores are written one column a lane
       part.vector = 1;

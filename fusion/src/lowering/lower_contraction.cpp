@@ -56,30 +56,6 @@ ProductAxes axes_for_store(const TileProgram& tiles, const Binding& binding, con
   return exchange ? product_axes(tiles, dot, true, strides) : parts;
 }
 
-struct OperandFacts {
-  bool is_load = false;     ///< a load, perhaps converted: cheap to evaluate again
-  bool contiguous = false;  ///< neighbours along the axis asked about are neighbours in memory
-  bool constant = false;
-};
-
-OperandFacts operand_facts(const TileProgram& tiles, const Binding& binding, TileId operand, Axis along) {
-  OperandFacts facts;
-  const TileValue* value = &tiles.values[fusion::index(operand)];
-  if (value->op == TileOp::elementwise && value->primitive == ops::Primitive::cast) {
-    operand = value->operands[0];
-    value = &tiles.values[fusion::index(operand)];
-  }
-  if (value->op != TileOp::load) return facts;
-  facts.is_load = value->operands.empty();
-  facts.constant = tiles.operands[value->number].constant;
-  const AccessBinding& numbers = binding.accesses[fusion::index(operand)];
-  for (std::size_t t = 0; t < value->access.terms.size(); ++t) {
-    const IndexTerm& term = value->access.terms[t];
-    if (term.axis == along && !term.divided && numbers.strides[t] == 1) facts.contiguous = true;
-  }
-  return facts;
-}
-
 /// The divisor under which operand b is stored in slivers, or 0: ((n / d) * K + k) * d + n mod d.
 std::uint32_t sliver_width(const TileProgram& tiles, const Binding& binding, TileId b) {
   const TileValue& value = tiles.values[fusion::index(b)];
@@ -268,9 +244,7 @@ Result<LoweredKernel> lower_contraction(const TileProgram& tiles, const Binding&
     block.padded_b = schedule.packed_b;
     block.pack_b = !schedule.packed_b && !product.axes.n.empty() &&
                    !(b.is_load && b.contiguous && n % schedule.tile_n == 0);
-    block.transpose_b = block.pack_b && schedule.vector > 1 && !b.contiguous && product.axes.k.size() == 1 &&
-                        k >= schedule.vector &&
-                        operand_facts(tiles, binding, product.axes.b, product.axes.k[0]).contiguous;
+    block.transpose_b = block.pack_b && is_worth_transposing(tiles, binding, product.axes, schedule.vector);
     task_product(l, outer, product, block);
     return l.finish(grid.counts, 1, 0, std::move(note));
   }

@@ -49,6 +49,33 @@ ProductAxes product_axes(const TileProgram& tiles, TileId dot, bool exchange,
   return parts;
 }
 
+OperandFacts operand_facts(const TileProgram& tiles, const Binding& binding, TileId operand, Axis along) {
+  OperandFacts facts;
+  const TileValue* value = &tiles.values[fusion::index(operand)];
+  if (value->op == TileOp::elementwise && value->primitive == ops::Primitive::cast) {
+    operand = value->operands[0];
+    value = &tiles.values[fusion::index(operand)];
+  }
+  if (value->op != TileOp::load) return facts;
+  facts.is_load = value->operands.empty();
+  facts.constant = tiles.operands[value->number].constant;
+  const AccessBinding& numbers = binding.accesses[fusion::index(operand)];
+  for (std::size_t t = 0; t < value->access.terms.size(); ++t) {
+    const IndexTerm& term = value->access.terms[t];
+    if (term.axis == along && !term.divided && numbers.strides[t] == 1) facts.contiguous = true;
+  }
+  return facts;
+}
+
+bool is_worth_transposing(const TileProgram& tiles, const Binding& binding, const ProductAxes& axes,
+                          std::uint32_t lanes) {
+  if (lanes < 2 || axes.k.size() != 1 || axes.n.empty() ||
+      binding.extents[fusion::index(axes.k[0])] < std::int64_t{lanes})
+    return false;
+  return operand_facts(tiles, binding, axes.b, axes.k[0]).contiguous &&
+         !operand_facts(tiles, binding, axes.b, axes.n.back()).contiguous;
+}
+
 ValueId multiply_add(Lowering& lowering, ValueId a, ValueId b, ValueId accumulated) {
   Builder& build = lowering.builder;
   if (is_float(build.type(accumulated).element) && lowering.numeric.fused_fma)

@@ -30,6 +30,18 @@ ProductAxes product_axes(const TileProgram& tiles, TileId dot, bool exchange,
 std::vector<std::int64_t> strides_by_axis(const TileProgram& tiles, const Binding& binding,
                                           TileId load_or_store);
 
+/// What memory an operand of a product is, seen through a cast.
+struct OperandFacts {
+  bool is_load = false;     ///< a load, perhaps converted: cheap to evaluate again
+  bool contiguous = false;  ///< neighbours along the axis asked about are neighbours in memory
+  bool constant = false;
+};
+OperandFacts operand_facts(const TileProgram& tiles, const Binding& binding, TileId operand, Axis along);
+/// Whether b is a plain load that is contiguous along its one contracted axis and not along its columns:
+/// worth reading in vectors of `lanes` steps and transposing in registers.
+bool is_worth_transposing(const TileProgram& tiles, const Binding& binding, const ProductAxes& axes,
+                          std::uint32_t lanes);
+
 /// Values at a place of the product: coordinates are set in the frame; the linear indices say the same once
 /// more for providers that read on-chip arrays.
 struct ProductPlace {

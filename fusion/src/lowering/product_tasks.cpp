@@ -59,7 +59,7 @@ class TaskProduct {
       return build_.shared(name, product_.accumulator, static_cast<std::uint32_t>(count));
     };
     if (block_.pack_a) a_scratch_ = array("a_block", block_.block_m * room_);
-    if (block_.pack_b) b_scratch_ = array("b_slivers", block_.block_n * room_);
+    if (block_.pack_b && !transposes_in_registers()) b_scratch_ = array("b_slivers", block_.block_n * room_);
     if (!one_chunk_) totals_ = array("totals", std::int64_t{block_.block_m} * block_.block_n);
   }
 
@@ -67,9 +67,9 @@ class TaskProduct {
     first_k_ = l_.mul(chunk_, dot_chunk);
     chunk_depth_ = one_chunk_ ? depth_count_ : l_.min(l_.literal(dot_chunk), l_.sub(depth_count_, first_k_));
     if (block_.pack_a) pack_a();
-    if (block_.pack_b && block_.transpose_b)
+    if (block_.pack_b && block_.transpose_b && !transposes_in_registers())
       pack_transposed_b();
-    else if (block_.pack_b)
+    else if (block_.pack_b && !block_.transpose_b)
       pack_b();
     for_each_tile([&](ValueId sliver, ValueId tile) {
       Tile results = multiply(sliver, tile);
@@ -89,6 +89,9 @@ class TaskProduct {
       return std::vector<ValueId>{};
     });
   }
+
+  /// Whether each vector of b is used by one tile alone, so that laying b out would only cost.
+  bool transposes_in_registers() const { return block_.transpose_b && rows_ <= std::int64_t{block_.tile_m}; }
 
   /// Linear row number, never beyond the last row.
   ValueId clamped_row(ValueId row) { return whole_rows() ? row : l_.min(row, l_.add(row_count_, -1)); }
@@ -190,7 +193,7 @@ class TaskProduct {
       Frame frame = outer_.inner();
       l_.decompose(frame, product_.axes.n, column);
       frame.consecutive(product_.axes.k[0], depth, lanes).width(lanes);
-      if (depth_ % lanes != 0)
+      if (depth_ % lanes != 0 && !transposes_in_registers())
         frame.masked(
             build_.compare(program::Op::lt, l_.consecutive(depth, lanes), build_.splat(depth_count_, lanes)));
       columns.push_back(
@@ -236,7 +239,7 @@ class TaskProduct {
       if (!block_.pack_a) l_.decompose(row_frames.back(), product_.axes.m, rows.back());
     }
     std::vector<Frame> columns;
-    for (std::uint32_t v = 0; v < vectors_ && !block_.pack_b; ++v)
+    for (std::uint32_t v = 0; v < vectors_ && (!block_.pack_b || transposes_in_registers()); ++v)
       columns.push_back(
           column_frame(outer_, l_.add(first_column(sliver), v * block_.vector), !block_.padded_b));
 
@@ -244,16 +247,19 @@ class TaskProduct {
         fmt::format("{} rows by {} columns of the product: a chain of multiply-adds each, k ascending",
                     block_.tile_m, block_.tile_n));
     Tile zeros(std::size_t{block_.tile_m} * vectors_, build_.constant({product_.accumulator, lanes}, 0));
-    return over_depth(zeros, [&](const Step& step, std::span<const ValueId> carried) {
-      Tile sums(carried.begin(), carried.end());
-      std::vector<ValueId> b;
-      for (std::uint32_t v = 0; v < vectors_; ++v) b.push_back(b_vector(columns, sliver, step, v));
+    const auto advance = [&](const Step& step, const std::vector<ValueId>& b, Tile sums) {
       for (std::uint32_t r = 0; r < block_.tile_m; ++r) {
         ValueId a = l_.widen(a_element(row_frames, rows, tile, step, r), lanes);
         for (std::uint32_t v = 0; v < vectors_; ++v)
           sums[r * vectors_ + v] = multiply_add(l_, a, b[v], sums[r * vectors_ + v]);
       }
       return sums;
+    };
+    if (transposes_in_registers()) return over_transposed_depth(sliver, columns, zeros, advance);
+    return over_depth(zeros, [&](const Step& step, std::span<const ValueId> carried) {
+      std::vector<ValueId> b;
+      for (std::uint32_t v = 0; v < vectors_; ++v) b.push_back(b_vector(columns, sliver, step, v));
+      return advance(step, b, Tile(carried.begin(), carried.end()));
     });
   }
 
@@ -307,6 +313,42 @@ class TaskProduct {
     });
   }
 
+  /// The steps of one chunk, b read along its one axis k as many steps at a time as a vector has lanes; those
+  /// left over one by one.
+  Tile over_transposed_depth(
+      ValueId sliver, const std::vector<Frame>& columns, Tile initial,
+      const std::function<Tile(const Step&, const std::vector<ValueId>&, Tile)>& advance) {
+    const auto lanes = static_cast<std::uint16_t>(block_.vector);
+    const auto step_at = [&](ValueId k) {
+      const ValueId depth = l_.add(first_k_, k);
+      return Step{depth, k, [this, depth](Frame& frame) { l_.decompose(frame, product_.axes.k, depth); }};
+    };
+    const ValueId whole = l_.div(chunk_depth_, l_.literal(lanes));
+    Tile sums = l_.repeat(whole, std::move(initial), [&](ValueId number, std::span<const ValueId> carried) {
+      const ValueId k = l_.mul(number, lanes);
+      std::vector<std::vector<ValueId>> b;
+      for (std::uint32_t v = 0; v < vectors_; ++v)
+        b.push_back(transposed(columns_along_k(sliver, v, l_.add(first_k_, k))));
+      Tile tile(carried.begin(), carried.end());
+      for (std::uint32_t i = 0; i < lanes; ++i) {
+        std::vector<ValueId> here;
+        for (const std::vector<ValueId>& vector : b) here.push_back(vector[i]);
+        tile = advance(step_at(l_.add(k, i)), here, std::move(tile));
+      }
+      return tile;
+    });
+    if (depth_ % lanes == 0) return sums;
+    const ValueId done = l_.mul(whole, lanes);
+    return l_.repeat(l_.sub(chunk_depth_, done), std::move(sums),
+                     [&](ValueId number, std::span<const ValueId> carried) {
+                       const Step step = step_at(l_.add(done, number));
+                       std::vector<ValueId> b;
+                       for (std::uint32_t v = 0; v < vectors_; ++v)
+                         b.push_back(b_evaluated(columns, sliver, step, v));
+                       return advance(step, b, Tile(carried.begin(), carried.end()));
+                     });
+  }
+
   ValueId a_element(const std::vector<Frame>& frames, const std::vector<ValueId>& rows, ValueId tile,
                     const Step& step, std::uint32_t r) {
     if (block_.pack_a)
@@ -319,6 +361,11 @@ class TaskProduct {
   ValueId b_vector(const std::vector<Frame>& frames, ValueId sliver, const Step& step, std::uint32_t v) {
     const auto lanes = static_cast<std::uint16_t>(block_.vector);
     if (block_.pack_b) return build_.load(b_scratch_, sliver_index(sliver, step.k, v), lanes);
+    return b_evaluated(frames, sliver, step, v);
+  }
+
+  ValueId b_evaluated(const std::vector<Frame>& frames, ValueId sliver, const Step& step, std::uint32_t v) {
+    const auto lanes = static_cast<std::uint16_t>(block_.vector);
     Frame frame = frames[v].inner();
     step.place(frame);
     ValueId column = l_.add(first_column(sliver), v * block_.vector);
