@@ -108,8 +108,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 }  // namespace
 
 TEST_CASE("a product has the canonical order's bits under every schedule of every device") {
-  const Sizes sizes[] = {{1, 1, 1, 1},    {1, 7, 20, 5},    {2, 13, 32, 40}, {1, 70, 48, 33},
-                         {1, 5, 35, 530}, {1, 3, 16, 1100}, {1, 2, 4, 0},    {3, 33, 1, 64}};
+  const Sizes sizes[] = {{1, 1, 1, 1},     {1, 7, 20, 5}, {2, 13, 32, 40}, {1, 70, 48, 33},  {1, 5, 35, 530},
+                         {1, 3, 16, 1100}, {1, 2, 4, 0},  {3, 33, 1, 64},  {1, 1, 70, 1100}, {2, 3, 20, 37}};
   for (bool transposed : {false, true})
     for (bool prologue : {false, true}) {
       TileBuilder::Finished kernel = product_kernel(transposed, prologue);

@@ -188,10 +188,10 @@ Result<Measurements> measure_device(const std::shared_ptr<Device>& device, bool 
                 device->info().uri + ": measure: no measurer is registered in this program");
   const CacheKey key = CacheKeyBuilder("measurements").add(device->identity()).add(measurer.version).key();
   if (const auto text = load_text(key))
-    if (const auto measurements = read_measurements(*text)) return *measurements;
+    if (auto measurements = read_measurements(*text)) return std::move(*measurements);
   if (!run)
     return fail(ErrorCode::not_found, device->info().uri + ": measure: this device was not measured yet");
-  HALYARD_ASSIGN(const Measurements measurements, measurer.run(device));
+  HALYARD_ASSIGN(Measurements measurements, measurer.run(device));
   DiskCache::shared().store(key, bytes_of(write_measurements(measurements)));
   return measurements;
 }

@@ -81,7 +81,9 @@ std::vector<Schedule> task_schedules(const TileProgram& tiles, const Binding& bi
   schedule.vector =
       n == 1 ? 1 : static_cast<std::uint32_t>(std::min<std::int64_t>(lanes, Lowering::bucket(n)));
   // Two vectors of columns and as many rows as leave registers for one vector of each operand.
-  const std::uint32_t columns = n > schedule.vector ? 2 : 1;
+  // One row that reads a matrix along k: as few streams of memory side by side as fill a vector.
+  const bool is_matrix_vector = m == 1 && is_worth_transposing(tiles, binding, axes, schedule.vector);
+  const std::uint32_t columns = n > schedule.vector && !is_matrix_vector ? 2 : 1;
   schedule.tile_n = schedule.vector * columns;
   const std::uint32_t sliver = sliver_width(tiles, binding, axes.b);
   if (sliver != 0 && sliver % schedule.vector == 0) {

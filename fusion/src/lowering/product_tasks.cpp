@@ -275,9 +275,9 @@ class TaskProduct {
   Tile over_depth(Tile initial, const std::function<Tile(const Step&, std::span<const ValueId>)>& body) {
     std::vector<Axis> outer;
     for (Axis axis : product_.axes.k)
-      if (l_.extent_of({axis}) > 1) outer.push_back(axis);
+      if (l_.extent_of(axis) > 1) outer.push_back(axis);
     constexpr std::int64_t long_enough = 16;
-    if (outer.size() < 2 || l_.extent_of({outer.back()}) < long_enough)
+    if (outer.size() < 2 || l_.extent_of(outer.back()) < long_enough)
       return l_.repeat(
           chunk_depth_, std::move(initial),
           [&](ValueId k, std::span<const ValueId> carried) {
