@@ -64,10 +64,10 @@ Result<std::shared_ptr<Executable>> Compiler::compile(const ops::Graph& graph,
 
 Result<std::shared_ptr<Executable>> Compiler::compile_cached(const ops::Graph& graph,
                                                              const CompileOptions& options) {
-  std::string key =
-      fmt::format("{} {} {} {} {} {}", graph_key(graph), static_cast<int>(options.fusion),
-                  static_cast<int>(options.numerics), options.simplify, options.candidate,
-                  options.numeric_class ? static_cast<int>(options.numeric_class->fused_fma) : -1);
+  std::string key = graph_key(graph);
+  fmt::format_to(std::back_inserter(key), " {} {} {} {} {}", static_cast<int>(options.fusion),
+                 static_cast<int>(options.numerics), options.simplify, options.candidate,
+                 options.numeric_class ? static_cast<int>(options.numeric_class->fused_fma) : -1);
   {
     std::lock_guard lock(state_->mutex);
     if (auto found = state_->executables.find(key); found != state_->executables.end()) return found->second;

@@ -252,7 +252,8 @@ Result<NodeId> Simplifier::append(Primitive primitive, std::vector<NodeId> opera
   }
   HALYARD_ASSIGN(std::optional<NodeId> folded, fold(primitive, operands, attributes, name));
   if (folded) return *folded;
-  std::string key = fmt::format("{} {}", static_cast<int>(primitive), attribute_text(attributes));
+  std::string key = fmt::format("{} ", static_cast<int>(primitive));
+  append_attributes(key, attributes);
   for (NodeId operand : operands) key += fmt::format(" %{}", ops::index(operand));
   auto found = known_.find(key);
   if (found != known_.end()) {

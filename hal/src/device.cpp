@@ -153,7 +153,7 @@ Result<Measurements> Device::measurements(bool run) {
     std::lock_guard lock(mutex_);
     if (measured_) return *measured_;
   }
-  HALYARD_ASSIGN(const Measurements measured, measure_device(shared_from_this(), run));
+  HALYARD_ASSIGN(Measurements measured, measure_device(shared_from_this(), run));
   std::lock_guard lock(mutex_);
   measured_ = measured;
   return measured;

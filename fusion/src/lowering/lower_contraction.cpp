@@ -67,19 +67,6 @@ std::uint32_t sliver_width(const TileProgram& tiles, const Binding& binding, Til
   return 0;
 }
 
-/// Rows of a register tile: as many as registers allow, or a few less where the last tile of a small m would
-/// else repeat many rows.
-std::uint32_t tile_rows(std::int64_t m, std::uint32_t most) {
-  constexpr std::int64_t small = 128;
-  if (m <= most) return static_cast<std::uint32_t>(std::max<std::int64_t>(m, 1));
-  if (m > small) return most;
-  const auto computed = [&](std::int64_t rows) { return (m + rows - 1) / rows * rows; };
-  std::uint32_t best = most;
-  for (std::uint32_t rows = most; rows >= most - most / 4; --rows)
-    if (computed(rows) < computed(best)) best = rows;
-  return best;
-}
-
 std::vector<Schedule> task_schedules(const TileProgram& tiles, const Binding& binding,
                                      const DeviceProfile& profile) {
   const ProductAxes axes = axes_for_store(tiles, binding, profile);
@@ -106,7 +93,7 @@ std::vector<Schedule> task_schedules(const TileProgram& tiles, const Binding& bi
   const std::uint32_t vectors = schedule.tile_n / schedule.vector;
   std::uint32_t most_rows = std::max<std::uint32_t>(1, (profile.vector_registers - vectors - 1) / vectors);
   most_rows = std::min<std::uint32_t>(most_rows, 8);
-  schedule.tile_m = tile_rows(m, most_rows);
+  schedule.tile_m = m < most_rows ? static_cast<std::uint32_t>(std::max<std::int64_t>(m, 1)) : most_rows;
   schedule.unroll_k = 4;
   // Blocks: enough tasks for the threads, else as large as keeps a block of b in the middle cache. Only the
   // power-of-two bucket of m counts, so that kernels are shared between sizes.
