@@ -15,6 +15,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "give_up.h"
+
 /// The largest error of each unary f32 function over all 2^32 arguments, on a device, against the C library's
 /// double precision functions (whose error, below 2^-28 of a unit of f32, does not show). What is done is
 /// kept in a file after every 2^24 arguments, so that a run that was stopped goes on where it was.
@@ -92,17 +94,6 @@ Worst worst_of(const Function& function, std::span<const float> arguments, std::
         return worst;
       },
       [](const Worst& a, const Worst& b) { return a.merged(b); });
-}
-
-[[noreturn]] void give_up(const std::string& message) {
-  fmt::print(stderr, "measure_functions: {}\n", message);
-  std::exit(1);
-}
-
-template <class T>
-T value_of(Result<T> result) {
-  if (!result) give_up(result.error().message);
-  return std::move(*result);
 }
 
 class Measurement {
@@ -183,8 +174,7 @@ void Measurement::measure(const Function& function, std::int64_t first_chunk, st
   ops::Graph graph;
   ops::GraphBuilder builder(graph);
   const ops::NodeId x = value_of(builder.input("x", ElementType::f32, {count}));
-  if (auto status = graph.output(value_of(builder.unary(function.primitive, x)), "y"); !status)
-    give_up(status.error().message);
+  must(graph.output(value_of(builder.unary(function.primitive, x)), "y"));
   const auto executable = value_of(compiler_->compile(graph));
   std::vector<ops::HostTensor> inputs{value_of(ops::HostTensor::allocate(ElementType::f32, {count}))};
   for (std::int64_t chunk = std::max(first_chunk, progress.chunks); chunk < end_chunk; ++chunk) {

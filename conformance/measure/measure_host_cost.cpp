@@ -16,21 +16,13 @@
 #include <limits>
 #include <vector>
 
-/// What the host pays: for an operation on small tensors, for one more kernel of a replayed graph, and for a kernel
-/// that is new, is one of several, or comes from the disk cache. Kernels are compiled
-/// in processes of their own, with a cache of their own.
+#include "give_up.h"
+
+/// What the host pays: for an operation on small tensors, for one more kernel of a replayed graph, and for a
+/// kernel that is new, is one of several, or comes from the disk cache. Kernels are compiled in processes of
+/// their own, with a cache of their own.
 namespace halyard::conformance {
 namespace {
-
-[[noreturn]] void give_up(const std::string& message) {
-  fmt::print(stderr, "halyard_measure_host_cost: {}\n", message);
-  std::exit(1);
-}
-template <class T>
-T value_of(Result<T> result) {
-  if (!result) give_up(result.error().message);
-  return std::move(*result);
-}
 
 double seconds(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -51,8 +43,7 @@ ops::Graph one_kernel(int number) {
   ops::GraphBuilder builder(graph);
   const ops::NodeId x = value_of(builder.input("x", ElementType::f32, {16}));
   const ops::NodeId scaled = value_of(builder.binary(ops::Primitive::mul, x, 1.5 + number));
-  if (auto status = graph.output(value_of(builder.binary(ops::Primitive::add, scaled, x)), "y"); !status)
-    give_up(status.error().message);
+  must(graph.output(value_of(builder.binary(ops::Primitive::add, scaled, x)), "y"));
   return graph;
 }
 
@@ -75,7 +66,7 @@ double replayed_kernel(fusion::Compiler& compiler) {
     ops::GraphBuilder builder(graph);
     ops::NodeId x = value_of(builder.input("x", ElementType::f32, {16}));
     for (int i = 0; i < kernels; ++i) x = value_of(builder.binary(ops::Primitive::add, x, 1.0));
-    if (auto status = graph.output(x, "y"); !status) give_up(status.error().message);
+    must(graph.output(x, "y"));
     fusion::CompileOptions options;
     options.fusion = ops::Fusion::off;
     options.simplify = false;
@@ -100,8 +91,7 @@ std::array<double, 2> compile_times(int first, int count) {
 
 /// The two numbers that this program prints in a process of its own.
 std::array<double, 2> in_another_process(const char* self, const std::filesystem::path& cache) {
-  const std::string command =
-      fmt::format("HALYARD_CACHE_DIR='{}' '{}' --compile-only", cache.string(), self);
+  const std::string command = fmt::format("HALYARD_CACHE_DIR='{}' '{}' --compile-only", cache.string(), self);
   FILE* pipe = popen(command.c_str(), "r");
   std::array<double, 2> times{};
   if (!pipe || std::fscanf(pipe, "%lf %lf", &times[0], &times[1]) != 2 || pclose(pipe) != 0)
@@ -112,7 +102,8 @@ std::array<double, 2> in_another_process(const char* self, const std::filesystem
 int run(int argc, char** argv) {
   bool compile_only = false;
   CLI::App application{"What the host pays for operations, launches and compilations on the cpu"};
-  application.add_flag("--compile-only", compile_only, "Compile a few kernels and print the two times (used inside)");
+  application.add_flag("--compile-only", compile_only,
+                       "Compile a few kernels and print the two times (used inside)");
   CLI11_PARSE(application, argc, argv);
   constexpr int kernels = 20;
   if (compile_only) {
@@ -122,7 +113,8 @@ int run(int argc, char** argv) {
   }
   const auto device = value_of(hal::Registry::shared().open("cpu"));
   const auto compiler = value_of(fusion::Compiler::create(device));
-  fmt::print("{}, {} threads\n\n| what | time |\n| --- | ---: |\n", device->info().name, device->info().compute_units);
+  fmt::print("{}, {} threads\n\n| what | time |\n| --- | ---: |\n", device->info().name,
+             device->info().compute_units);
   fmt::print("| an addition of two tensors of 16 elements, compiled before | {:.2f} µs |\n",
              tensor_operation() * 1e6);
   fmt::print("| one more kernel of a replayed graph | {:.2f} µs |\n", replayed_kernel(*compiler) * 1e6);

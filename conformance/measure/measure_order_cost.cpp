@@ -14,6 +14,7 @@
 #include <limits>
 #include <vector>
 
+#include "give_up.h"
 #include "unordered_sums.h"
 
 /// What the fixed orders of accumulation cost on the cpu: Halyard's sums and products beside the fastest that
@@ -21,19 +22,6 @@
 /// in turns in one run.
 namespace halyard::conformance {
 namespace {
-
-[[noreturn]] void give_up(const std::string& message) {
-  fmt::print(stderr, "halyard_measure_order_cost: {}\n", message);
-  std::exit(1);
-}
-template <class T>
-T value_of(Result<T> result) {
-  if (!result) give_up(result.error().message);
-  return std::move(*result);
-}
-void must(const Status& status) {
-  if (!status) give_up(status.error().message);
-}
 
 /// cblas_sgemm for row-major matrices that are not transposed.
 using Product = void (*)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
