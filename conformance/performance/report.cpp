@@ -210,4 +210,12 @@ Result<std::vector<PerformanceReport>> performance_from_json(std::string_view te
   return all;
 }
 
+Result<std::vector<PerformanceReport>> read_performance(const std::filesystem::path& path) {
+  HALYARD_ASSIGN(std::string text, read_file(path));
+  auto reports = performance_from_json(text);
+  if (!reports)
+    return fail(reports.error().code, fmt::format("{}: {}", path.string(), reports.error().message));
+  return reports;
+}
+
 }  // namespace halyard::conformance

@@ -46,28 +46,40 @@ Report::DeviceLine describe(const hal::DeviceInfo& info) {
   return line;
 }
 
-Status write_file(const std::filesystem::path& path, std::string_view text) {
-  const auto refused = [&](std::string_view reason) {
-    return fail(ErrorCode::io_error, fmt::format("cannot write '{}': {}", path.string(), reason));
-  };
+namespace {
+
+tl::unexpected<Error> refused(const std::filesystem::path& path, std::string_view reason) {
+  return fail(ErrorCode::io_error, fmt::format("cannot write '{}': {}", path.string(), reason));
+}
+
+}  // namespace
+
+Status check_writable(const std::filesystem::path& path) {
   std::error_code problem;
   // Renaming over a device node (/dev/null) would replace it.
   if (std::filesystem::exists(path, problem) && !std::filesystem::is_regular_file(path, problem))
-    return refused("it exists and is no regular file");
+    return refused(path, "it exists and is no regular file");
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return refused(path, std::strerror(errno));
+  return {};
+}
+
+Status write_file(const std::filesystem::path& path, std::string_view text) {
+  HALYARD_TRY(check_writable(path));
   const std::filesystem::path temporary = path.string() + fmt::format(".{}.tmp", ::getpid());
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
   const int cause = errno;
-  problem.clear();
+  std::error_code problem;
   if (file) std::filesystem::rename(temporary, path, problem);
   if (file && !problem) return {};
   const std::string reason = file ? problem.message() : std::strerror(cause);
   std::filesystem::remove(temporary, problem);
-  return refused(reason);
+  return refused(path, reason);
 }
 
-Result<Report> read_report(const std::filesystem::path& path) {
+Result<std::string> read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   // An empty file would make << fail.
@@ -76,7 +88,12 @@ Result<Report> read_report(const std::filesystem::path& path) {
   if (!file.is_open() || file.bad() || !text)
     return fail(cause == ENOENT ? ErrorCode::not_found : ErrorCode::io_error,
                 fmt::format("cannot read report '{}': {}", path.string(), std::strerror(cause)));
-  auto report = from_json(text.str());
+  return std::move(text).str();
+}
+
+Result<Report> read_report(const std::filesystem::path& path) {
+  HALYARD_ASSIGN(std::string text, read_file(path));
+  auto report = from_json(text);
   if (!report) return fail(report.error().code, fmt::format("{}: {}", path.string(), report.error().message));
   return report;
 }

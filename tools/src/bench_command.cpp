@@ -4,9 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "commands.h"
 #include "model_inputs.h"
@@ -28,14 +26,6 @@ struct BenchArguments {
 
 std::shared_ptr<fusion::Compiler> open(const std::string& uri) {
   return value_or_exit(fusion::Compiler::create(argument_or_exit(hal::Registry::shared().open(uri))));
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || file.bad()) throw_failure(fmt::format("cannot read '{}'", path));
-  return std::move(text).str();
 }
 
 void print_row(const suite::BenchmarkResult& each) {
@@ -102,10 +92,11 @@ void run(const BenchArguments& arguments) {
     for (const suite::Benchmark& each : suite::benchmarks()) fmt::print("{}\n", each.name);
     return;
   }
-  // Read first: a baseline that is none must not cost an hour.
+  // Asked first: what cannot be read or written must not cost an hour.
   std::vector<suite::PerformanceReport> baseline;
-  if (!arguments.baseline.empty())
-    baseline = value_or_exit(suite::performance_from_json(read_text(arguments.baseline)));
+  if (!arguments.baseline.empty()) baseline = value_or_exit(suite::read_performance(arguments.baseline));
+  for (const std::string& path : {arguments.json, arguments.html})
+    if (!path.empty()) value_or_exit(suite::check_writable(path));
   suite::BenchmarkOptions options;
   options.suites = arguments.suites;
   options.filters = arguments.filters;

@@ -180,6 +180,8 @@ void run(const ConformanceArguments& arguments) {
       fmt::print("{}\n", each.name);
     return;
   }
+  for (const std::string& path : {arguments.json, arguments.junit, arguments.html})
+    if (!path.empty()) value_or_exit(suite::check_writable(path));
   options.exceptions =
       value_or_exit(suite::exceptions_for(subject.info(), backend_path(subject.info().backend)));
   options.progress = show_progress();

@@ -333,6 +333,10 @@ TEST_CASE("bench measures, writes its report, and holds a later run against it")
   CHECK(run_halyard(place, "bench --device cpu --suite nothing").code == 2);
   CHECK(run_halyard(place, "bench --device cpu --filter nothing").code == 2);
   CHECK(run_halyard(place, bench + "--baseline " + place.model()).code == 1);
+  // Refused before anything is measured.
+  const Outcome unwritable = run_halyard(place, bench + "--json " + place.folder.string());
+  CHECK(unwritable.code == 1);
+  CHECK_FALSE(has(unwritable, "parity/row sums/1024x4096 "));
   CHECK(has(run_halyard(place, "bench --list"), "ops/softmax/4096x1024"));
 }
 

@@ -90,6 +90,8 @@ std::vector<Regression> regressions(std::span<const PerformanceReport> baseline,
 std::string to_json(std::span<const PerformanceReport> reports);
 /// `invalid_argument` names the field at fault.
 Result<std::vector<PerformanceReport>> performance_from_json(std::string_view text);
+/// `not_found` or `io_error` for the file, `invalid_argument` for what is in it.
+Result<std::vector<PerformanceReport>> read_performance(const std::filesystem::path& path);
 /// One page without outside parts: ceilings, fractions by operation and device with parity, bytes and
 /// launches.
 std::string to_html(std::span<const PerformanceReport> reports);

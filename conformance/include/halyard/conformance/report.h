@@ -76,6 +76,10 @@ Comparison compare(const Report& a, const Report& b);
 /// Written whole or not at all: to a temporary file that is then renamed. What exists and is no regular file
 /// (a folder, a device) is refused. `io_error` names the path and the cause.
 Status write_file(const std::filesystem::path& path, std::string_view text);
+/// Whether it looks as if `write_file` could: asked before a long run, so that its report is not lost.
+Status check_writable(const std::filesystem::path& path);
+/// The whole text. `not_found` or `io_error`.
+Result<std::string> read_file(const std::filesystem::path& path);
 /// `not_found` or `io_error` for the file, `invalid_argument` for what is in it.
 Result<Report> read_report(const std::filesystem::path& path);
 
