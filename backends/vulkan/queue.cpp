@@ -54,15 +54,18 @@ Result<std::shared_ptr<CommandList>> HyQueue::take_list() {
 }
 
 /// Sets aside what has ended. Lists that nobody else holds (a graph holds its own) are recorded again.
+/// Semaphores are held until a later submission has ended too: Mesa's submitting thread (22.3.6, 25.0.7)
+/// still touches those that a submission waited for after everybody can see that it has ended.
 void HyQueue::retire() {
   auto reached = timeline.counter();
   if (!reached) return;
-  while (!in_flight_.empty() && in_flight_.front().value <= *reached) {
-    auto list = std::move(in_flight_.front().commands);
-    in_flight_.pop_front();
+  for (InFlight& ended : in_flight_) {
+    if (ended.value > *reached) break;
+    auto list = std::move(ended.commands);
     if (list && list->is_from(pool_) && list.use_count() == 1 && idle_lists_.size() < 16)
       idle_lists_.push_back(std::move(list));
   }
+  while (!in_flight_.empty() && in_flight_.front().value < *reached) in_flight_.pop_front();
 }
 
 Result<std::uint64_t> HyQueue::accept(Submission submission) {
@@ -122,7 +125,6 @@ void HyQueue::give(Submission& submission) {
   }
   VkResult result = submit_to_vulkan(submission, true);
   if (result == VK_SUCCESS) {
-    in_flight_.push_back({submission.value, std::move(submission.commands)});
     timeline.submitted = submission.value;
     for (const HySyncPoint& point : submission.signals)
       point.timeline->submitted = std::max(point.timeline->submitted, point.value);
@@ -149,15 +151,18 @@ void HyQueue::finish_failed(const Submission& submission, const Error& error) {
 }
 
 VkResult HyQueue::submit_to_vulkan(const Submission& submission, bool with_work) {
-  std::vector<VkSemaphore> wait_semaphores, signal_semaphores{timeline.semaphore};
+  std::vector<VkSemaphore> wait_semaphores, signal_semaphores{timeline.semaphore->handle};
   std::vector<std::uint64_t> wait_values, signal_values{submission.value};
+  std::vector<std::shared_ptr<halyard::vulkan::Semaphore>> held{timeline.semaphore};
   for (const HySyncPoint& point : submission.waits) {
     if (!with_work || point.timeline == &timeline) continue;
-    wait_semaphores.push_back(point.timeline->semaphore);
+    held.push_back(point.timeline->semaphore);
+    wait_semaphores.push_back(point.timeline->semaphore->handle);
     wait_values.push_back(point.value);
   }
   for (const HySyncPoint& point : submission.signals) {
-    signal_semaphores.push_back(point.timeline->semaphore);
+    held.push_back(point.timeline->semaphore);
+    signal_semaphores.push_back(point.timeline->semaphore->handle);
     signal_values.push_back(point.value);
   }
   std::vector<VkPipelineStageFlags> stages(wait_semaphores.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
@@ -179,7 +184,10 @@ VkResult HyQueue::submit_to_vulkan(const Submission& submission, bool with_work)
                     .signalSemaphoreCount = static_cast<std::uint32_t>(signal_semaphores.size()),
                     .pSignalSemaphores = signal_semaphores.data()};
   QueueUse use(vulkan_queue);
-  return device.vk.QueueSubmit(vulkan_queue.handle, 1, &info, VK_NULL_HANDLE);
+  VkResult result = device.vk.QueueSubmit(vulkan_queue.handle, 1, &info, VK_NULL_HANDLE);
+  if (result == VK_SUCCESS)
+    in_flight_.push_back({submission.value, with_work ? submission.commands : nullptr, std::move(held)});
+  return result;
 }
 
 namespace halyard::vulkan {

@@ -62,6 +62,7 @@ struct HyQueue {
   struct InFlight {
     std::uint64_t value;
     std::shared_ptr<halyard::vulkan::CommandList> commands;
+    std::vector<std::shared_ptr<halyard::vulkan::Semaphore>> semaphores;
   };
   std::shared_ptr<halyard::vulkan::CommandPool> pool_;
   std::deque<halyard::vulkan::Submission> deferred_;

@@ -14,7 +14,7 @@ using halyard::Status;
 
 Result<std::uint64_t> HyTimeline::counter() const {
   std::uint64_t value = 0;
-  VkResult result = device.vk.GetSemaphoreCounterValue(device.handle, semaphore, &value);
+  VkResult result = device.vk.GetSemaphoreCounterValue(device.handle, semaphore->handle, &value);
   if (result != VK_SUCCESS) return halyard::vulkan::vulkan_failure("vkGetSemaphoreCounterValue", result);
   return value;
 }
@@ -54,7 +54,7 @@ Status wait_until_reached(HyTimeline& timeline, std::uint64_t value, std::uint64
                               timeout_ns, value));
     VkSemaphoreWaitInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
                              .semaphoreCount = 1,
-                             .pSemaphores = &timeline.semaphore,
+                             .pSemaphores = &timeline.semaphore->handle,
                              .pValues = &value};
     VkResult result =
         device.vk.WaitSemaphores(device.handle, &info, std::min(lost_poll_ns, timeout_ns - spent));
@@ -72,36 +72,42 @@ Status check_descriptors(const HyDevice& device, std::string_view call) {
                   call, device.facts.name));
 }
 
+Result<std::shared_ptr<Semaphore>> create_semaphore(HyDevice& device, const VkSemaphoreCreateInfo& info) {
+  VkSemaphore made = VK_NULL_HANDLE;
+  HALYARD_TRY(
+      device.check("vkCreateSemaphore", device.vk.CreateSemaphore(device.handle, &info, nullptr, &made)));
+  return std::make_shared<Semaphore>(device, made);
+}
+
 /// A semaphore of this device with the payload that the descriptor names; takes the descriptor over.
-Result<VkSemaphore> import_descriptor(HyDevice& device, const HyHandle& handle) {
+Result<std::shared_ptr<Semaphore>> import_descriptor(HyDevice& device, const HyHandle& handle) {
   HALYARD_TRY(check_descriptors(device, "timeline_import"));
   VkSemaphoreTypeCreateInfo type{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
                                  .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
   const VkSemaphoreCreateInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
-  VkSemaphore semaphore = VK_NULL_HANDLE;
-  HALYARD_TRY(device.check("vkCreateSemaphore",
-                           device.vk.CreateSemaphore(device.handle, &info, nullptr, &semaphore)));
+  HALYARD_ASSIGN(std::shared_ptr<Semaphore> semaphore, create_semaphore(device, info));
   const VkImportSemaphoreFdInfoKHR import{.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
-                                          .semaphore = semaphore,
+                                          .semaphore = semaphore->handle,
                                           .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
                                           .fd = handle.fd};
-  Status imported =
-      device.check("vkImportSemaphoreFdKHR", device.vk.ImportSemaphoreFdKHR(device.handle, &import));
-  if (imported) return semaphore;
-  device.vk.DestroySemaphore(device.handle, semaphore, nullptr);
-  return tl::unexpected<Error>(imported.error());
+  HALYARD_TRY(device.check("vkImportSemaphoreFdKHR", device.vk.ImportSemaphoreFdKHR(device.handle, &import)));
+  return semaphore;
 }
 
 Status export_descriptor(const HyTimeline& timeline, HyHandle& handle) {
   HyDevice& device = timeline.device;
   HALYARD_TRY(check_descriptors(device, "timeline_export"));
   const VkSemaphoreGetFdInfoKHR info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR,
-                                     .semaphore = timeline.semaphore,
+                                     .semaphore = timeline.semaphore->handle,
                                      .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
   return device.check("vkGetSemaphoreFdKHR", device.vk.GetSemaphoreFdKHR(device.handle, &info, &handle.fd));
 }
 
 }  // namespace
+
+Semaphore::~Semaphore() {
+  if (is_ours) device.vk.DestroySemaphore(device.handle, handle, nullptr);
+}
 
 Status start_timeline(HyTimeline& timeline, std::uint64_t initial) {
   HyDevice& device = timeline.device;
@@ -113,8 +119,7 @@ Status start_timeline(HyTimeline& timeline, std::uint64_t initial) {
                                  .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
                                  .initialValue = initial};
   VkSemaphoreCreateInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
-  HALYARD_TRY(device.check("vkCreateSemaphore",
-                           device.vk.CreateSemaphore(device.handle, &info, nullptr, &timeline.semaphore)));
+  HALYARD_ASSIGN(timeline.semaphore, create_semaphore(device, info));
   timeline.promised = timeline.submitted = initial;
   std::lock_guard lock(device.submission_mutex);
   device.timelines.push_back(&timeline);
@@ -122,13 +127,8 @@ Status start_timeline(HyTimeline& timeline, std::uint64_t initial) {
 }
 
 void end_timeline(HyTimeline& timeline) {
-  HyDevice& device = timeline.device;
-  {
-    std::lock_guard lock(device.submission_mutex);
-    std::erase(device.timelines, &timeline);
-  }
-  if (timeline.is_ours && timeline.semaphore)
-    device.vk.DestroySemaphore(device.handle, timeline.semaphore, nullptr);
+  std::lock_guard lock(timeline.device.submission_mutex);
+  std::erase(timeline.device.timelines, &timeline);
 }
 
 HyStatus timeline_create(HyDevice* device, std::uint64_t initial, HyTimeline** timeline, HyError* error) {
@@ -158,8 +158,9 @@ HyStatus timeline_signal(HyTimeline* timeline, std::uint64_t value, HyError* err
       return fail(ErrorCode::invalid_argument,
                   fmt::format("vulkan: a timeline only grows: {} was promised or reached, {} was signaled",
                               timeline->promised, value));
-    VkSemaphoreSignalInfo info{
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, .semaphore = timeline->semaphore, .value = value};
+    VkSemaphoreSignalInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO,
+                               .semaphore = timeline->semaphore->handle,
+                               .value = value};
     VkResult result = device.vk.SignalSemaphore(device.handle, &info);
     if (result != VK_SUCCESS) {
       auto failed = vulkan_failure("vkSignalSemaphore", result);
@@ -206,8 +207,8 @@ HyStatus timeline_import(HyDevice* device, const HyHandle* handle, HyTimeline** 
     if (handle->kind == HY_HANDLE_OPAQUE_FD) {
       HALYARD_ASSIGN(made->semaphore, import_descriptor(*device, *handle));
     } else if (handle->kind == HY_HANDLE_VENDOR_OBJECT && handle->value) {
-      made->semaphore = reinterpret_cast<VkSemaphore>(handle->value);
-      made->is_ours = false;
+      made->semaphore =
+          std::make_shared<Semaphore>(*device, reinterpret_cast<VkSemaphore>(handle->value), false);
     } else {
       return fail(
           ErrorCode::unsupported,
@@ -227,7 +228,7 @@ HyStatus timeline_export(HyTimeline* timeline, HyHandle* handle, HyError* error)
     if (handle->kind != HY_HANDLE_VENDOR_OBJECT)
       return fail(ErrorCode::unsupported,
                   "vulkan: timeline_export gives the VkSemaphore as vendor object or opaque descriptor only");
-    handle->value = reinterpret_cast<std::uint64_t>(timeline->semaphore);
+    handle->value = reinterpret_cast<std::uint64_t>(timeline->semaphore->handle);
     return {};
   });
 }

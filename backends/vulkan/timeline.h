@@ -3,8 +3,27 @@
 #include <halyard/base/result.h>
 #include <halyard/hal/plugin.h>
 #include <cstdint>
+#include <memory>
 #include <vector>
 #include "vulkan_functions.h"
+
+namespace halyard::vulkan {
+
+/// A VkSemaphore, destroyed with its last holder: its timeline, or a queue whose driver may not be done with
+/// it (HyQueue::retire).
+struct Semaphore {
+  Semaphore(HyDevice& the_device, VkSemaphore the_handle, bool is_owned = true)
+      : device(the_device), handle(the_handle), is_ours(is_owned) {}
+  ~Semaphore();
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+
+  HyDevice& device;
+  const VkSemaphore handle;
+  const bool is_ours;
+};
+
+}  // namespace halyard::vulkan
 
 /// A timeline semaphore, and which of its values were reached by work that failed. What is not const is
 /// guarded by the device's submission_mutex.
@@ -12,9 +31,8 @@ struct HyTimeline {
   HyTimeline(HyDevice& the_device, HyQueue* the_owner) : device(the_device), owner(the_owner) {}
 
   HyDevice& device;
-  HyQueue* const owner;  ///< the queue whose own timeline this is, or null
-  VkSemaphore semaphore = VK_NULL_HANDLE;
-  bool is_ours = true;
+  HyQueue* const owner;                                   ///< the queue whose own timeline this is, or null
+  std::shared_ptr<halyard::vulkan::Semaphore> semaphore;  ///< null until the timeline has started
   /// Signaled by others as well: what was submitted is not known, and it never holds back a submission.
   bool is_foreign = false;
   std::uint64_t promised = 0;   ///< the highest value that accepted work or the host will have raised it to

@@ -234,6 +234,22 @@ TEST_CASE("buffers, queues and modules may be dropped while their work is under 
   });
 }
 
+TEST_CASE("a queue and a timeline may be dropped as soon as the host sees the end of what waited for them") {
+  on_every_device([](Rig& rig) {
+    auto source = rig.words(counting(8));
+    auto target = rig.words(Words(8, 0));
+    for (int i = 1; i <= 200; ++i) {
+      auto other = value_of(rig.device->create_queue());
+      auto raised = value_of(Timeline::create(rig.device, 0));
+      const SyncPoint waits[] = {value_of(other->submit(std::span<const Command>())), {raised, 1}};
+      auto end = value_of(rig.queue->submit(rig.add(source, target, i), {.waits = waits}));
+      value_of(other->submit(std::span<const Command>(), {.signals = std::span(&waits[1], 1)}));
+      must(end.wait(patience));
+    }
+    CHECK(rig.read(target) == counting(8, 200));
+  });
+}
+
 TEST_CASE("time stamps tell when each command ran, in order") {
   on_every_device([](Rig& rig) {
     auto stamps = TimeStamps::create(rig.device, 2);
